@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
-from harness.gate.signs import NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.gate.pairs import EXACT, Pairing, both_asked, compare, pairing_of, side_of
+from harness.gate.signs import NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
 from harness.register.table import UNKNOWN, Table
@@ -92,7 +93,7 @@ class Difference:
 
     Each field counts cells by the id of a defect, or by the text of a failure that bears no known
     sign. ``hidden`` defects have cells that end earlier now, which mends nothing, and ``uncovered``
-    ones show in cells that no longer end by another one. ``otherwise``
+    ones show in cells that another one ended or made wrong before. ``otherwise``
     defects show in the same cells by other failures. ``brought_back`` defects were fixed before.
     ``compared`` counts the cells that both were asked.
     """
@@ -210,13 +211,15 @@ def difference_of(
         here, there = mine[place], theirs[place]
         ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
         goes_on = any(seen[0] == Oracle.COMPLETION for seen in there.keys() - here.keys())
+        wrong = any(seen[0] == Oracle.VALUES for seen in there.keys() - here.keys())
+        behind = goes_on or (ends and wrong)  # an error in place of wrong numbers breaks nothing
         for name in {*here.values(), *there.values()}:
             shown = {seen for seen in here if here[seen] == name}
             known = {seen for seen in there if there[seen] == name}
             if shown and known:
                 (left if shown == known else otherwise)[name].add(place)
             elif shown:
-                (uncovered if goes_on and name in known_before else new)[name].add(place)
+                (uncovered if behind and name in known_before else new)[name].add(place)
             else:
                 (hidden if ends and name not in mended else gone)[name].add(place)
     failures = _by_failure(new, {defect.id for defect in register.defects})
@@ -284,6 +287,18 @@ def difference_parts(
     ):
         parts += [f"{what}: {each}" for each in _listed(of, titles, most, what != "mends")]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]
+
+
+def by_kind(parts: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What `difference_parts` tells, by what it says of defects: ``mends``, and each title.
+
+    The last kind is ``else``: as what all the rest is.
+    """
+    if not parts:
+        return []
+    *told, rest = (part.partition(": ") for part in parts)
+    kinds = itertools.groupby(told, key=lambda part: part[0])
+    return [*((kind, [name for _, _, name in of]) for kind, of in kinds), ("else", [rest[0]])]
 
 
 def _listed(

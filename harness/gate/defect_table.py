@@ -72,6 +72,7 @@ class DefectRow:
     defect's cases come to in it by each of `USER_CALLS` stands in ``by_call``, as a `Mark`'s tone.
     ``met_by`` are the calls that meet it, by what they save of what `compile` makes as well.
     ``own_torch`` says what it does with the torch that this release pins, where that is less.
+    ``user_calls`` counts the calls of a user that show it there.
     """
 
     defect: Defect
@@ -86,6 +87,12 @@ class DefectRow:
     standings: tuple[Standing, ...]
     own_torch: str = ""
     met_by: tuple[str, ...] = ()
+    user_calls: int = 0
+
+    @property
+    def severity(self) -> int:
+        """0 for the worst harm; what nobody saw comes last."""
+        return Harm(self.harm).severity if self.harm else len(Harm)
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -184,6 +191,7 @@ def _row(
         standings=tuple(every.values()),
         own_torch=own_torch_words(standings, last, torch_of) if last else "",
         met_by=_met_by(last, standings) if last else (),
+        user_calls=standings.user_calls(last) if last else 0,
     )
 
 
@@ -270,11 +278,10 @@ def _order(tone: str) -> int:
     return [*(harm.value for harm in Harm), HIDDEN, ABSENT, NOT_ASKED].index(tone)
 
 
-def _badness(row: DefectRow) -> tuple[int, int]:
-    """The worst harm first; of what is gone, what the newest release fixed."""
-    harm = Harm(row.harm).severity if row.harm else len(Harm)
+def _badness(row: DefectRow) -> tuple[int, ...]:
+    """The worst harm first, and the most calls of users; of what is gone, the latest fix first."""
+    order = (row.severity, -row.user_calls, -row.standings[-1].cells)
     if row.part is Part.GONE:
         at = [each.state is State.SHOWN for each in reversed(row.standings)]
-        return (at.index(True) if True in at else len(at)), harm
-    last = row.standings[-1]
-    return harm, -last.cells
+        return (at.index(True) if True in at else len(at)), *order
+    return order

@@ -67,10 +67,15 @@ def evidence_sentence(q: Qualification) -> str:
 
 
 def why_words(q: Qualification) -> str:
-    """Why it is not to be shipped, in one sentence; empty where that does not forbid it.
+    """Why it is not to be shipped, or why that is open, in one sentence; empty where it is not.
 
     ``19 calls that 2.13.0 gets right fail in 2.14.0, 11 of them silently.``
     """
+    if q.decision is Decision.OPEN:
+        unasked = sum(count for _, count in q.not_asked)
+        none = "no cell could be asked of both" if not q.compared else ""
+        told = none or f"{plural(unasked, 'cell')} could not be asked of one of the two"
+        return f"Open, since {told}."
     if q.decision is not Decision.DO_NOT_SHIP:
         return ""
     worst: dict[CellKey, Severity] = {}

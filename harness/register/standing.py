@@ -331,6 +331,12 @@ class Standings:
             key=lambda standing: (_badness(standing.harm), -standing.cells, standing.defect.id),
         )
 
+    def user_calls(self, standing: Standing) -> int:
+        """How many calls of a user show a defect, whatever builds the engines."""
+        shown = self._shown(standing.defect.id, standing.release)
+        places = (entry.place for entry in shown if entry.place.lane == Lane.PACKAGE)
+        return len({(place.case, place.capture, place.route) for place in places})
+
     def newest_with(self, name: str) -> Standing | None:
         """A defect, by its id, as the newest release shows it that does; None if none does."""
         found = (self.of(name, release) for release in reversed(self.releases))

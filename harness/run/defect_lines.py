@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from harness.base.program import PROGRAM
 from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
-from harness.gate.attribution import MOST_NAMED, deviation, difference, difference_parts
+from harness.gate.attribution import deviation, difference, difference_parts
 from harness.gate.breakage import as_known
 from harness.gate.case_matrix import matrix_lines, note_lines, own_answer
 from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
@@ -30,6 +31,7 @@ from harness.wire.vocabulary import SubjectKind
 
 #: How many releases are told one by one, and on the console defects of one kind of difference.
 _MOST: Final = 3
+_ALL: Final = sys.maxsize
 _MOST_BREAKAGES: Final = 6
 
 
@@ -89,9 +91,9 @@ def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
 def differences(judged: JudgedRun) -> dict[str, list[str]]:
     """What each candidate does otherwise, and each release that is not as expected; by subject.
 
-    The parts are those of `difference_parts`. Candidates come first, then the newest release.
+    The parts are those of `difference_parts`, with every defect. Candidates come first, then the newest release.
     """
-    return {**_candidates(judged), **_releases(judged)}
+    return {**_candidates(judged, _ALL), **_releases(judged, _ALL)}
 
 
 def own_torch_of(judged: JudgedRun) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -132,7 +134,7 @@ def difference_lines(name: str, parts: Sequence[str]) -> list[str]:
     return [f"{name}:", *(f"  {plain(part)}" for part in parts)]
 
 
-def _candidates(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str]]:
+def _candidates(judged: JudgedRun, most: int) -> dict[str, list[str]]:
     known, records = judged.expectations, list(judged.records.values())
     near = around(judged.subjects)
     told = {}
@@ -167,7 +169,7 @@ def breakage_lines(judged: JudgedRun) -> list[str]:
     return [*lines, *([f"  and breaks {more} more"] if more > 0 else [])]
 
 
-def _releases(judged: JudgedRun, most: int = MOST_NAMED) -> dict[str, list[str]]:
+def _releases(judged: JudgedRun, most: int) -> dict[str, list[str]]:
     """Releases that the table does not know, and those that are not as it says, the newest first.
 
     What the table says of a release that it does not know is what it says of the one before.

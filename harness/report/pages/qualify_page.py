@@ -10,6 +10,7 @@ from typing import Any
 from harness.base.words import plural
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
+from harness.gate.attribution import by_kind
 from harness.gate.measured import Measured
 from harness.gate.qualify import (
     FORBIDDING,
@@ -165,7 +166,7 @@ def _rendered(
         verdict=verdict_of(q),
         same_inliner=same_inliner(q),
         defects=supplement.defects,
-        defects_by_kind=_by_kind(supplement.defects),
+        defects_by_kind=by_kind(supplement.defects),
         packages=any(called for called, _ in q.tallies),
         gate=supplement.gate,
         scope=f"{' and '.join(q.lanes) or 'no'} lane",
@@ -188,15 +189,6 @@ def _rendered(
         interval=words.interval,
         emulated=EMULATED,
     )
-
-
-def _by_kind(parts: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What `difference_parts` tells by what it says of defects: ``mends``, and each title."""
-    if not parts:
-        return []
-    *told, rest = (part.partition(": ") for part in parts)
-    kinds = itertools.groupby(told, key=lambda part: part[0])
-    return [*((kind, [name for _, _, name in of]) for kind, of in kinds), ("else", [rest[0]])]
 
 
 def _worse(q: Qualification) -> list[tuple[str, str, Sequence[Change]]]:

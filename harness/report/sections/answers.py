@@ -6,12 +6,14 @@ A line names the worst of what it counts; the rest is folded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import pandas as pd
 
+from harness.gate.attribution import by_kind
 from harness.gate.defect_table import DefectRow, DefectTable, Part
 from harness.gate.qualify import Qualification
 from harness.gate.qualify_words import (
@@ -21,6 +23,7 @@ from harness.gate.qualify_words import (
     stopped_words,
     tally_lines,
 )
+from harness.gate.signs import SEEN_FIRST_NOW
 from harness.register.defects import HAVING_STATE, Defect
 from harness.register.standing import Standing
 from harness.report import text
@@ -156,12 +159,21 @@ def _item(run: ReportedRun, title: str, told: str, name: str) -> Item:
     return Item(title, told, name if listed else "")
 
 
+def _titled_item(run: ReportedRun, part: str) -> Item:
+    """``"A title" in 2 cells`` as an item that opens the defect, where the part names one."""
+    named = re.fullmatch(r'"(?P<title>.+)"(?P<told> [^"]*)?', part)
+    ids = {row.defect.title: row.defect.id for row in _rows(run)}
+    if not named or named["title"] not in ids:
+        return Item(part)
+    return Item(named["title"], (named["told"] or "").strip(), ids[named["title"]])
+
+
 def _rows(run: ReportedRun) -> tuple[DefectRow, ...]:
     return run.defect_table.rows if run.defect_table else ()
 
 
 def _regressed(q: Qualification) -> Iterator[Item]:
-    """What "regressed" counts, for a reader who sees below that something is new or uncovered."""
+    """What "regressed" counts, for a reader who sees below that something is new."""
     before, now = q.baseline.subject, q.candidate.subject
     yield Item(
         f"regressed: right in {before} and wrong or raising in {now}, or newly silent. A new "
@@ -201,22 +213,29 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     """What the candidate does otherwise: in the console's words, or the defects by their titles."""
     name, changes = q.candidate.subject, run.changes
     if told := run.differences.get(name):
-        asked = "Besides" if run.breakages else "In defects"
-        yield Answer(asked, items=tuple(map(Item, told)), seen=len(told))
+        kinds = by_kind(told)
+        # What is worse is read first.
+        kinds.sort(key=lambda kind: kind[0] not in ("breaks", "brings back"))
+        for kind, titles in kinds:
+            if kind == "else":
+                yield Answer("In defects", titles[0])
+            else:
+                items = tuple(_titled_item(run, each) for each in titles)
+                yield Answer(kind.capitalize(), f"{len(items)}:", items, _FEWER_SEEN)
         return
     of: Mapping[str, Iterable[Defect]]
     if changes and changes.before == q.baseline.subject and changes.release == name:
         of = {
             "New defects": [each.defect for each in changes.new],
             "Fixed defects": [each.defect for each in changes.fixed],
-            "Uncovered defects": [each.defect for each in changes.uncovered],
-            "Hidden defects": [row.defect for row in _rows(run) if row.part is Part.HIDDEN],
+            SEEN_FIRST_NOW.capitalize(): [each.defect for each in changes.uncovered],
+            "Cannot be seen": [row.defect for row in _rows(run) if row.part is Part.HIDDEN],
         }
         means = {
             "New defects": _masked(run, changes.new, changes.before),
             "Fixed defects": _masked(run, changes.fixed, name),
-            "Uncovered defects": " that others hid before",
-            "Hidden defects": " that nobody can see, as others end their cases",
+            SEEN_FIRST_NOW.capitalize(): " known before, as what stopped their cases is mended",
+            "Cannot be seen": ", as other defects stop their cases",
         }
     else:
         of = {
@@ -224,7 +243,9 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             "Breaks": [each.defect for each in q.causes_new],
         }
         means = {}
-    place = {row.defect.id: at for at, row in enumerate(_rows(run))}
+    # The order in which the search of the page tells them: by harm, then as the table has them.
+    rows = sorted(_rows(run), key=lambda row: row.severity)
+    place = {row.defect.id: at for at, row in enumerate(rows)}
     for asked, listed in of.items():
         defects = sorted(listed, key=lambda each: place.get(each.id, len(place)))
         fixed = asked == "Fixed defects"

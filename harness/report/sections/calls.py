@@ -30,7 +30,7 @@ class CallRecord:
 
     ``right``, ``silent``, ``warned`` and ``raising`` count models in one release, and ``untried``
     those that it could not be asked of; ``always`` counts those that are right in every one of
-    ``releases``, which have the call.
+    ``releases``, which have the call, the oldest first.
     """
 
     call: str
@@ -40,7 +40,7 @@ class CallRecord:
     raising: int
     untried: int
     always: int
-    releases: int
+    releases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             raising=now.count(Harm.ERROR.value),
             untried=now.count(""),
             always=sum(all(end(name, model) == _RIGHT for name in having) for model in models),
-            releases=len(having) if names[-1] in having else 0,
+            releases=tuple(having) if names[-1] in having else (),
         )
 
     found = [each for route in _SAVES if (each := record(route)).releases]
@@ -133,24 +133,28 @@ def safe_without_state(
     asked = [name for name in releases if (compiled["subject"] == name).any()]
     if len(asked) < 2:
         return ""
-    # What a release cannot be asked of emulated engines is no model of all releases.
     number = compiled.groupby("case", observed=True)["subject"].nunique()
-    models = number[number == len(asked)].index
-    judged = judged[judged["case"].isin(models)]
+    everywhere = set(number[number == len(asked)].index)
+    models = {*everywhere, *here.loc[here["subject"] == asked[-1], "case"]}
+    judged = judged[judged["case"].isin(everywhere)]
     right = judged["standing"].eq("ok") | judged["harm"].isin(_LESSER)
     right &= ~judged["case"].isin(wrong)
     saved = judged[right & (judged["route"] == Route.RETRACE.value)]
     always = int((saved.groupby("case", observed=True)["subject"].nunique() == len(asked)).sum())
-    silent = set(wrong) & set(models)
-    raising = len(models) - always - len(silent)
-    told = (
-        f"save(m, f), for {always} of {text.plural(len(models), 'model')} without state, from "
-        f"{asked[0]} to {asked[-1]}; silently wrong for {len(silent) or 'none'}"
-    )
+    silent = set(wrong) & models
+    raising = len(everywhere - silent) - always
+    unasked = len(models - everywhere - silent)
     earlier = silently.loc[silently["subject"] != asked[-1], "case"]
-    if newest := silent - set(earlier):
-        told += f" ({len(newest)} of them in {asked[-1]} alone)"
-    return told + (f", and an error in one or more for {raising}" if raising else "")
+    newest = len(silent - set(earlier))
+    alone = f" ({newest} of them in {asked[-1]} alone)" if newest else ""
+    told = [
+        f"save(m, f), from {asked[0]} to {asked[-1]}: of {text.plural(len(models), 'model')} "
+        f"without state right for {always or 'none'}",
+        f"silently wrong in one release or more for {len(silent) or 'none'}{alone}",
+    ]
+    told += [f"an error in one or more for {raising}"] if raising else []
+    told += [f"{unasked} could not be asked in every one"] if unasked else []
+    return ", ".join(told)
 
 
 def safest(records: SaveRecords) -> list[str]:
@@ -176,8 +180,8 @@ def run_the_loaded_one(records: SaveRecords) -> str:
 
 def _ends(record: CallRecord, models: int) -> str:
     told = [
-        f"silently wrong for {record.silent or 'none'} of {text.plural(models, 'model')}",
-        f"right for {record.right}",
+        f"of {text.plural(models, 'model')} silently wrong for {record.silent or 'none'}",
+        f"right for {record.right or 'none'}",
     ]
     if record.warned:
         told.append(f"wrong with a warning for {record.warned}")
@@ -185,9 +189,8 @@ def _ends(record: CallRecord, models: int) -> str:
         told.append(f"raises for {record.raising}")
     if record.untried:
         told.append(f"could not be asked of {record.untried}")
-    always = (
-        f"; right in all {record.releases} releases for {record.always}"
-        if record.releases > 1
-        else ""
-    )
-    return ", ".join(told) + always
+    every = record.releases
+    if len(every) > 1:
+        always = f"right in every release from {every[0]} to {every[-1]}"
+        told[-1] += f"; {always} for {record.always or 'none'}"
+    return ", ".join(told)

@@ -6,12 +6,14 @@ facts that keep the sentence honest, such as what was not asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 
+from harness.base.words import span
+from harness.catalogue.releases import version_of
 from harness.gate.case_matrix import OwnAnswer, own_answer
 from harness.gate.findings import failing_of_asked
 from harness.gate.qualify import Decision, Qualification
@@ -215,22 +217,28 @@ def scope(run: ReportedRun) -> str:
         return f"{lane} lane{f' on {gpu}' if gpu and lane is Lane.ENGINE else ''}"
 
     matrix = run.view(MATRIX)
-    kinds = [row.kind for row in matrix.rows]
-    releases = kinds.count(SubjectKind.RELEASE.value)
-    others = text.plural(len(kinds) - releases, "other subject")
+    releases = [row.subject for row in matrix.rows if row.kind == SubjectKind.RELEASE.value]
+    others = text.plural(len(matrix.rows) - len(releases), "other subject")
     cases = text.plural(run.cells["case"].nunique(), "case")
     families = f"{cases} in {text.plural(len(matrix.families), 'family', 'families')}"
-    whole = text.plural(releases, "release")
-    first = f"{whole}, {others}" if run.lane is Lane.GRAPH else f"{named(run.lane)}: {whole}"
-    parts = [f"{first}, {families}"]
+    whole = _releases({*releases})
+    first = f"{whole}, {others}" if run.lane is Lane.GRAPH else whole
+    parts = [f"{named(run.lane)}: {first}, {families}"]
     if sources := run.provenance.get("sources"):
         parts.insert(0, f"merged from {text.plural(len(sources), 'run')}")
     for section in PACKAGES:
         package = run.view(section)
         if package and package.lane is not run.lane:
-            asked = text.plural(len({row.release for row in package.rows}), "release")
+            asked = _releases({row.release for row in package.rows})
             parts.append(f"{named(package.lane)}: {asked}, {text.plural(package.cases, 'case')}")
     kinds_of_lanes = run.compared.kinds
     if any(kind_of(key.environment) != kinds_of_lanes[key.lane] for key in run.plan):
         parts.append(f"compared in the {PINNED} environment, and all in the version matrix")
     return "; ".join(parts)
+
+
+def _releases(names: Collection[str]) -> str:
+    """``9 releases (2.7.0 to 2.14.0)``."""
+    order = sorted(names, key=version_of)
+    which = f" ({span(order)})" if order else ""
+    return f"{text.plural(len(order), 'release')}{which}"

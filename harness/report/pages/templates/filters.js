@@ -80,7 +80,7 @@
   const harmIn = (row, release) => release ? tones.get(row).get(release) : row.dataset.harm;
   const chosen = (row, ask) => ["call", "model", "change", "reach"].every((name) => !ask[name] || values(row, name).includes(ask[name]))
     && (!ask.harm || harmIn(row, ask.release) === ask.harm);
-  const worse = ({row}) => [...harms].indexOf(row.dataset.harm);
+  const worse = ({row}) => [...harms, ""].indexOf(row.dataset.harm);
   const unseen = ({row, shown}, ask) => shown ? 0 : [...UNSEEN.keys()].indexOf(harmIn(row, ask.release)) + 1;
   // What is asked for worst first, unless its words are met far better elsewhere.
   const near = (match, best) => match.sum >= best * 0.75;
