@@ -145,13 +145,17 @@ def settings_words(q: Qualification) -> str:
         f"{name} in {len(of)} versions" if len(of) > 1 else name for name, of in versions.items()
     ]
     torches = len({environment for *_, environment in q.settings})
-    told = " and, where they could be asked, ".join(ways)
+    told = " and, where asked, ".join(ways)
     return f"; each with {told}{f', with {torches} torches' if torches > 1 else ''}: the worst counts"
 
 
 def stopped_words(q: Qualification) -> str:
     """How many defects `stopped_by` lists, and how many calls are counted under several."""
-    told = plural(len(stopped_by(q)), "defect")
+    names = [name for name, _, _ in stopped_by(q)]
+    known = sum(map(bool, names))
+    told = " and ".join(
+        [*([plural(known, "defect")] if known else []), *(["new failures"] if "" in names else [])]
+    )
     stand = "stands" if q.stopped_twice == 1 else "stand"
     twice = f"; {plural(q.stopped_twice, 'call')} that several make wrong {stand} under each"
     return told + (twice if q.stopped_twice else "")

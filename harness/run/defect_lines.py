@@ -12,7 +12,7 @@ from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
 from harness.gate.attribution import deviation, difference, difference_parts
 from harness.gate.breakage import as_known
-from harness.gate.case_matrix import matrix_lines, note_lines, own_answer
+from harness.gate.case_matrix import GATE_ASKS_MORE, matrix_lines, note_lines, own_answer
 from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines
@@ -51,6 +51,8 @@ def screen_of(judged: JudgedRun) -> list[str]:
         matrix = judged.own_cases.without(wrong)
         if not likes(judged.subjects) and (answer := own_answer(judged.own_cases)):
             first = [answer.words, answer.calls]
+            if answer.newest_is_right and report.gate is Gate.RED:
+                lines.insert(0, f"  {GATE_ASKS_MORE}")
         lines += [*matrix_lines(matrix, places), *note_lines(report.notes, titles)]
         # These lines tell what a release does wrong.
         told |= {spec.subject for spec in judged.subjects if spec.kind is SubjectKind.RELEASE}

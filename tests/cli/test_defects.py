@@ -58,7 +58,7 @@ def test_what_a_release_fixed_brought_and_hides_is_told(capsys):
     assert "new: tuple-for-a-tensor: " in told
     assert "fixed: no-output-empty-graph: " in told
     assert defects.defects_command(new_in="2.11.0") == 0
-    assert "now hidden: cross-no-engine: " in capsys.readouterr().out
+    assert "not seen any more: cross-no-engine: " in capsys.readouterr().out
 
 
 def test_a_call_names_the_defects_that_it_meets(capsys):
@@ -91,7 +91,7 @@ def test_a_candidate_is_told_in_defects():
     ended = difference("file:1", "2.13.0", [like, stopped(mine.key)], rows, known)
     assert in_one(ended, "2.13.0") == (
         "breaks: completion error@clean: boom in 1 cell; "
-        "hides: kept in 1 cell; hides: old in 1 cell; all else as 2.13.0"
+        "not seen any more: kept in 1 cell; not seen any more: old in 1 cell; all else as 2.13.0"
     )
 
 
@@ -158,4 +158,4 @@ def test_the_absence_of_a_defect_is_not_told_alone_where_its_cells_fail_by_other
     (line,) = [
         line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("2.13.0:")
     ]
-    assert "absent, and its cells fail by" in line
+    assert "cannot be seen, as its cases fail by \"" in line

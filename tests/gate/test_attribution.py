@@ -43,7 +43,7 @@ def test_a_defect_that_was_fixed_and_shows_again_is_brought_back():
     assert in_one(before, "2.10.0").startswith("breaks: new in 1 cell; breaks: old in 1 cell")
 
 
-def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken():
+def test_a_known_defect_in_a_cell_that_ended_before_is_seen_first_now_and_not_broken():
     known = register(
         defect("old", Sign("completion", "boom"), fixed_in="2.14.0"),
         defect("kept", Sign("values", "boom"), title="Kept"),
@@ -54,12 +54,27 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_uncovered_and_not_broken(
         record(key(name="2.14.0"), failed(Oracle.VALUES)),
     ]
     told = difference("2.14.0", "2.13.0", records, rows, known)
-    assert in_one(told, "2.13.0") == ("mends: old; uncovers: kept in 1 cell; all else as 2.13.0")
+    assert in_one(told, "2.13.0") == ("mends: old; seen first now: kept in 1 cell; all else as 2.13.0")
     parts = difference_parts(told, "2.13.0", known.titles)
-    assert parts[1] == 'uncovers: "Kept" in 1 cell'
+    assert parts[1] == 'seen first now: "Kept" in 1 cell'
     sound = [record(key(name="2.13.0")), records[1]]
     told = difference("2.14.0", "2.13.0", sound, rows, known)
     assert in_one(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
+
+
+def test_a_known_error_in_place_of_silently_wrong_numbers_is_seen_first_now_and_not_broken():
+    known = register(
+        defect("old", Sign("values", "boom")),
+        defect("kept", Sign("completion", "boom"), title="Kept"),
+    )
+    rows = table(entry(Oracle.VALUES, defect="old", subjects=("2.13.0",)))
+    records = [
+        record(key(name="2.13.0"), failed(Oracle.VALUES)),
+        record(key("a", "file:1"), failed(Oracle.COMPLETION)),
+    ]
+    told = difference("file:1", "2.13.0", records, rows, known)
+    assert "seen first now: kept in 1 cell" in in_one(told, "2.13.0")
+    assert "breaks" not in in_one(told, "2.13.0")
 
 
 def test_what_both_show_in_a_case_that_no_table_knows_is_neither_mended_nor_broken():

@@ -312,8 +312,9 @@ def test_what_forbids_to_ship_is_told_by_defects_the_worst_first():
     )
     title = KNOWN.by_id["is-known"].title
     assert stopped_by_lines(told) == [
-        f"{title} (silent, 1 split)",
-        "new failures, of no known defect (error, 1 split)",
+        "  regressed by 1 defect and new failures:",
+        f"    {title} (silent, 1 split)",
+        "    new failures, of no known defect (error, 1 split)",
     ]
     assert stopped_by_lines(held(*sound())) == []
 
@@ -327,7 +328,37 @@ def test_a_defect_that_is_silent_here_and_raises_there_forbids_in_one_line():
     ]
     told = qualify([*before, wrong, raises], CASES, OLD, NEW, by_one, KNOWN, reach_of=reach_of)
     title = KNOWN.by_id["is-known"].title
-    assert stopped_by_lines(told) == [f"{title} (silent, 1 split; error, 1 split)"]
+    assert stopped_by_lines(told)[1:] == [f"    {title} (silent, 1 split; error, 1 split)"]
+
+
+def test_a_call_counts_once_under_a_defect_and_one_under_two_defects_is_told():
+    """So that what the defects count comes to what the first line counts, or says why not."""
+    before = [rtx("2.13.0", "1.5.0.114"), *with_segments("2.13.0")]
+    worse = rtx("2.14.0", "1.6.1.120", WRONG)
+    raises = with_segments("2.14.0", ERROR)
+    by_one = [
+        Attributed(each.key, Fact("values", "x", "boom", harm), "is-known", True)
+        for each, harm in ((worse, "silent"), (raises[0], "error"))
+    ]
+    other = Attributed(worse.key, Fact("values", "x", "bang", "silent"), "was-known", True)
+
+    def lines(*shown: Attributed) -> list[str]:
+        cells = [*before, worse, *raises]
+        return stopped_by_lines(qualify(cells, CASES, OLD, NEW, shown, KNOWN, reach_of=reach_of))
+
+    titles = {name: KNOWN.by_id[name].title for name in ("is-known", "was-known")}
+    once = f"    {titles['is-known']} (silent, 1 call)"
+    assert lines(*by_one) == ["  regressed by 1 defect:", once]
+    assert lines(*by_one, other) == [
+        "  regressed by 2 defects; 1 call that several make wrong stands under each:",
+        once,
+        f"    {titles['was-known']} (silent, 1 call)",
+    ]
+
+
+def with_segments(who: str, *verdicts: Verdict) -> list[CellRecord]:
+    place = dataclasses.replace(key("plain", who, "retrace"), lane=Lane.PACKAGE)
+    return [record(place, *verdicts)]
 
 
 def figure(effect: Estimate, change: Change, control: Estimate = EXACT) -> AtSize:
@@ -510,20 +541,20 @@ def test_what_forbids_to_ship_is_named_on_the_page_and_among_the_defects(form):
 
 def test_a_user_s_call_in_several_environments_is_one_call_and_the_worst_of_them_counts():
     def segments(who: str, *verdicts: Verdict) -> CellRecord:
-        place = dataclasses.replace(key("plain", who, "retrace"), lane=Lane.PACKAGE)
-        return record(place, *verdicts)
+        return with_segments(who, *verdicts)[0]
 
     sound_both = [segments("2.13.0"), segments("2.14.0")]
     q = held(*sound_both, rtx("2.13.0", "1.5.0.114"), rtx("2.14.0", "1.6.1.120", WRONG))
-    each = "; each in up to 2 environments, of which the worst counts"
+    each = (
+        "; each with emulated segments and, where asked, engines built by TensorRT-RTX: the worst "
+        "counts"
+    )
     counts = f"1 regressed, 0 fixed, 0 broken before, 0 right{each}"
     assert (q.compared, dict(tally_lines(q))) == (2, {"1 user call": counts})
     worse = [segments("2.13.0"), segments("2.14.0", ERROR)]
     twice = held(*worse, rtx("2.13.0", "1.5.0.114"), rtx("2.14.0", "1.6.1.120", WRONG))
     assert why_words(twice) == "1 call that 2.13.0 gets right fails in 2.14.0, 1 of them silently."
-    assert stopped_by_lines(twice) == [
-        "new failures, of no known defect (silent, 1 call; error, 1 call)"
-    ]
+    assert stopped_by_lines(twice)[1:] == ["    new failures, of no known defect (silent, 1 call)"]
     mended = [segments("2.13.0", ERROR), segments("2.14.0")]
     still = held(*mended, rtx("2.13.0", "1.5.0.114", ERROR), rtx("2.14.0", "1.6.1.120", ERROR))
     assert summed(still.tallies.values()) == Tally(asked=1, broken=1)

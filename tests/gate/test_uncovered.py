@@ -69,13 +69,13 @@ MENDED_ELSEWHERE = ([error("first")], [])
 UNCOVERED = ([error("first")], [error("second")])
 
 
-def test_a_known_error_behind_a_mended_one_is_told_as_uncovered_and_is_not_red():
+def test_a_known_error_behind_a_mended_one_is_told_as_seen_first_now_and_is_not_red():
     report = judged(MENDED_ELSEWHERE, UNCOVERED)
     assert report.findings == ()
     assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
     (note,) = [note for note in report.notes if note.subject == FILE]
     assert note.reason.startswith(
-        'uncovered: "It is first" mended, and behind it shows "It is second", '
+        'seen first now: "It is first" mended, and behind it shows "It is second", '
         f"which {LIKE} has too: "
     )
 
@@ -86,7 +86,7 @@ def test_a_known_error_in_the_place_of_silently_wrong_numbers_is_told_as_such_an
     assert [*report.classes.values()] == [CellClass.OK, CellClass.EXPECTED_FAILURE]
     (note,) = [note for note in report.notes if note.subject == FILE]
     assert note.reason.startswith(
-        'uncovered: "It is first" was silent, and in its place "It is second" raises, '
+        'seen first now: "It is first" was silent, and in its place "It is second" raises, '
         f"as in {LIKE}: "
     )
 

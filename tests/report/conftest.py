@@ -59,8 +59,11 @@ SYMPTOMS = {
 GREEN = "Green: no unknown failure"
 """The console's first line of the full run as it is."""
 
-AS_EXPECTED = "All that fails is a known defect, so the gate is green"
-"""The same, as it stands below a decision on the page."""
+ON_CPU = "On CPU evidence; no GPU has run it."
+"""What stands below its decision."""
+
+ASIDE = "The gate is green: every failure is a known defect; whether to ship is answered above."
+"""A green gate, as it stands beside the counts of a page that begins with a decision."""
 
 DEFECTS = "defects: 2.14.0 has 2 known ones (2 interface)"
 """The line below it."""

@@ -75,13 +75,27 @@ def test_the_first_screen_names_what_nobody_can_see_and_counts_what_is_fixed_uns
     changes = changes_in(Standings(expectations.register, expectations.table), NEWEST)
     run = full_run().reported(defect_table=table, changes=changes)
     told = {each.asked: each for each in ReportModel(run).headline.answers}
-    hidden = told["Hidden defects"]
+    hidden = told["Cannot be seen"]
     assert {item.defect for item in hidden.items} == {r.defect.id for r in table.of(Part.HIDDEN)}
-    assert hidden.answer.startswith(f"{len(table.of(Part.HIDDEN))} that nobody can see")
+    assert hidden.answer == f"{len(table.of(Part.HIDDEN))}, as other defects stop their cases:"
+    first = told["Seen first now"]
+    assert {item.defect for item in first.items} == {each.defect.id for each in changes.uncovered}
     fixed = {item.defect for item in told["Fixed defects"].items}
     unseen = [r for r in table.rows if r.defect.id in fixed and r.marks[-1].tone == HIDDEN]
     assert unseen
     assert f"({len(unseen)} where other defects stop {NEWEST})" in told["Fixed defects"].answer
+
+
+def test_the_first_screen_lists_defects_by_harm_then_by_reach_then_by_calls_of_users(table):
+    expectations = read_expectations()
+    changes = changes_in(Standings(expectations.register, expectations.table), NEWEST)
+    run = full_run().reported(defect_table=table, changes=changes)
+    (new,) = [line for line in ReportModel(run).headline.answers if line.asked == "New defects"]
+    rows = {row.defect.id: row for row in table.rows}
+    listed = [rows[item.defect] for item in new.items]
+    order = [(row.severity, list(Part).index(row.part), -row.user_calls) for row in listed]
+    assert order == sorted(order)
+    assert len({calls for *_, calls in order}) > 2
 
 
 def test_what_brought_a_defect_what_mends_it_and_what_is_about_it_are_told_apart(table):

@@ -44,7 +44,7 @@ def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone):
     first = engines.rows[0].cells[0]
     assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "silent")
     assert [row.subject for row in model[MATRIX].rows] == ["2.13.0", "2.14.0"]
-    assert model.scope == "engine lane on NVIDIA L4: 2 releases, 2 cases in 1 family"
+    assert model.scope == "engine lane on NVIDIA L4: 2 releases (2.13.0 to 2.14.0), 2 cases in 1 family"
 
 
 def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation(alone):
@@ -64,10 +64,10 @@ def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation
 def test_the_first_screen_says_which_call_is_safest_on_a_gpu(alone):
     head = alone.model().headline
     assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
-    assert head.gate.startswith("Each with the torch that it pins, on a GPU. ")
+    assert head.why == "Each with the torch that it pins, on a GPU."
     told = {line.asked: line.answer for line in head.answers}
     assert told["Safest call"].startswith(
-        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right for 2"
+        "in 2.14.0 save(m, f): of 2 models silently wrong for none, right for 2"
     )
     assert not any("emulated" in line or "built" in line for line in head.not_checked)
 
@@ -116,7 +116,7 @@ def test_beside_other_lanes_it_has_a_section_of_its_own_from_its_own_environment
     assert model.packages[0] == before.packages[0]
     assert model[MATRIX] == before[MATRIX]
     assert [of.emulated for of in model.packages] == [True, False]
-    assert model.scope == f"{before.scope}; engine lane: 2 releases, 2 cases"
+    assert model.scope == f"{before.scope}; engine lane: 2 releases (2.13.0 to 2.14.0), 2 cases"
     text = undrawn_page(model)
     ids = re.findall(r'id="([^"]+)"', re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
     assert len(ids) == len(set(ids))

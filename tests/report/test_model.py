@@ -25,12 +25,12 @@ from harness.wire.oracles import Oracle
 from harness.wire.records import not_applicable
 from harness.wire.vocabulary import SubjectKind
 from tests.record_builders import failed, key, subject
-from tests.report.conftest import AS_EXPECTED, DEFECTS, GREEN, undrawn_page
+from tests.report.conftest import ASIDE, DEFECTS, GREEN, ON_CPU, undrawn_page
 
 
 def test_the_headline_says_green_and_how_many_cells_ended(model):
     head = model.headline
-    assert head.gate.endswith(AS_EXPECTED)
+    assert (head.why, head.aside) == (ON_CPU, ASIDE)
     assert head.advice == "Every verdict is ok, or a known defect, where it is expected."
     assert dict(head.facts)["cells ended"] == "80 / 80"
     assert dict(head.facts)["known failures"] == "37"
@@ -40,7 +40,7 @@ def test_page_and_markdown_tell_the_defects_of_the_console_between_the_verdict_a
     assert model.headline.defects == (DEFECTS,)
     for form in (undrawn_page(model), markdown(model)):
         body = form[form.rindex("<body") :] if "<body" in form else form
-        told = (AS_EXPECTED, DEFECTS, "16 splits without compile")
+        told = (ON_CPU, DEFECTS, "16 splits without compile", ASIDE)
         assert sorted(told, key=body.index) == [*told]
 
 
@@ -149,7 +149,8 @@ def test_the_heading_of_a_run_of_own_cases_says_which_release_and_call_are_right
     own = CaseMatrix(releases, (row,), {"2.13.0": (Call("save(m, f)", 1, 0, 0),), "2.14.0": right})
     head = ReportModel(run.reported(own_cases=own)).headline
     assert head.words == "Use Torch-TensorRT 2.14.0 and save(m, f): right for your case"
-    assert head.gate.startswith("Every call of 2.14.0 that was asked is right. The gate is red: ")
+    assert head.why.startswith("Every call of 2.14.0 that was asked is right. The gate is red: ")
+    assert head.why.endswith("the first line names one call that is right.")
     assert (head.state, head.first) == ("green", None)
     assert head.words not in [line.answer for line in head.answers]
     worse = dataclasses.replace(own, calls={"2.13.0": right, "2.14.0": own.calls["2.13.0"]})
@@ -171,13 +172,13 @@ def test_a_missing_cell_is_a_broken_harness_and_no_number_is_praised(run):
 def test_the_first_screen_says_whether_the_newest_release_may_take_the_place_of_the_other(run):
     head = run.model().headline
     assert head.words == "Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
-    assert head.gate == f"On CPU evidence; no GPU has run it. {AS_EXPECTED}"
+    assert head.why == ON_CPU
     told = {line.asked: line.answer for line in head.answers}
     assert told["16 splits without compile"] == "0 regressed, 8 fixed, 0 broken before, 8 right"
     run.gate = "red"
     head = run.model().headline
     assert head.words.startswith("Red")
-    assert head.gate == ""
+    assert (head.why, head.aside) == ("", "")
     assert ("2.14.0", "in place of 2.13.0: ship, on CPU evidence; no GPU has run it") in [
         (line.asked, line.answer) for line in head.answers
     ]
@@ -277,8 +278,15 @@ def test_a_record_of_an_unknown_case_is_refused_not_dropped(run):
 
 def test_what_a_candidate_does_otherwise_is_told_in_its_parts_whatever_a_failure_says(run):
     failure = "numbers differ; numbers differ, but 2.13.0 is ok"
-    parts = [f"breaks: {failure} in 3 cells", "all else as 2.13.0"]
+    mended = [f"mends: {number}" for number in range(7)]
+    parts = [*mended, f"breaks: {failure} in 3 cells", "all else as 2.13.0"]
     lines = [DEFECTS, f"2.14.0: {'; '.join(parts)}"]
     reported = run.reported(defects=lines, differences={"2.14.0": parts})
-    told = {line.asked: line.items for line in ReportModel(reported).headline.answers}
-    assert list(map(str, told["In defects"])) == parts
+    answers = ReportModel(reported).headline.answers
+    told = {line.asked: line for line in answers}
+    assert list(map(str, told["Breaks"].items)) == [f"{failure} in 3 cells"]
+    assert list(map(str, told["Mends"].items)) == list(map(str, range(7)))
+    assert (told["Mends"].answer, len(told["Mends"].first)) == ("7:", 1)
+    assert told["In defects"].answer == "all else as 2.13.0"
+    order = [line.asked for line in answers]
+    assert order.index("Breaks") < order.index("Mends") < order.index("In defects")

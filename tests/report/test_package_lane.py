@@ -60,10 +60,10 @@ def test_the_first_screen_says_which_call_is_safest(mixed):
     told = {line.asked: line for line in mixed.model().headline.answers}
     safest = told["Safest call"]
     assert (safest.answer, *map(str, safest.items)) == (
-        "in 2.14.0 save(m, f): silently wrong for none of 2 models, right for 2; "
-        "right in all 2 releases for 2",
-        "save(retrace=False): silently wrong for none of 2 models, right for 2; "
-        "right in all 2 releases for 0",
+        "in 2.14.0 save(m, f): of 2 models silently wrong for none, right for 2; "
+        "right in every release from 2.13.0 to 2.14.0 for 2",
+        "save(retrace=False): of 2 models silently wrong for none, right for 2; "
+        "right in every release from 2.13.0 to 2.14.0 for none",
         "a save of what compile() makes wrong counts as compile() does; "
         "before 2.10.0 write save(m, f, retrace=True) for save(m, f)",
     )

@@ -15,7 +15,7 @@ from harness.report.reported_run import FindingView
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MATRIX, MatrixGroup
 from harness.wire.oracles import Harm
-from tests.report.conftest import AS_EXPECTED, share_an_inliner, undrawn_page
+from tests.report.conftest import ASIDE, share_an_inliner, undrawn_page
 
 VOID = {"meta", "link", "br", "col", "hr", "img", "input"}
 
@@ -55,7 +55,7 @@ def test_the_gate_stands_in_the_title_and_the_only_h1(text):
     assert title[1] == "Torch-TensorRT 2.14.0 in place of 2.13.0: ship"
     assert text.count("<h1>") == 1
     assert "<title>✓ Torch-TensorRT 2.14.0 in place of 2.13.0: ship" in text
-    assert AS_EXPECTED in text
+    assert ASIDE in text
 
 
 def test_the_page_refers_to_nothing_outside_itself(text):
@@ -215,7 +215,7 @@ def test_an_empty_run_still_renders_and_says_so(run):
     text = undrawn_page(type(run)(gate="inconclusive").model())
     Outline(text)
     assert "nothing was asked" in text
-    assert AS_EXPECTED not in text
+    assert ASIDE not in text
     assert "no unknown failure" not in text
 
 

@@ -32,29 +32,31 @@ def test_models_without_state_are_counted_that_every_release_saves_right():
     raised = ("dynamic", "2.14.0", "retrace", "error")
     stale = ("cache", "2.13.0", "compile", "silent")
     assert told(raised, stale, stateful=("cache",)) == (
-        "save(m, f), for 1 of 2 models without state, from 2.13.0 to 2.14.0; silently wrong for "
-        "none, and an error in one or more for 1"
+        "save(m, f), from 2.13.0 to 2.14.0: of 2 models without state right for 1, silently wrong "
+        "in one release or more for none, an error in one or more for 1"
     )
 
 
 def test_a_model_that_is_compiled_silently_wrong_is_not_called_safe():
-    assert "for 2 of 3 models" in told(("cache", "2.13.0", "compile", "silent"))
-    assert "silently wrong for 1" in told(("cache", "2.13.0", "compile", "silent"))
+    assert "of 3 models without state right for 2" in told(("cache", "2.13.0", "compile", "silent"))
+    assert "silently wrong in one release or more for 1" in told(("cache", "2.13.0", "compile", "silent"))
 
 
 def test_what_the_newest_release_alone_makes_silently_wrong_is_told_apart():
     old, new = (("cache", release, "compile", "silent") for release in RELEASES)
-    assert "wrong for 2 (1 of them in 2.14.0 alone)" in told(old, new, ("plain", *new[1:]))
+    assert "or more for 2 (1 of them in 2.14.0 alone)" in told(old, new, ("plain", *new[1:]))
     assert "alone" not in told(old, new)
 
 
-def test_a_model_that_a_release_could_not_be_asked_of_is_not_counted():
-    assert "of 2 models" in told(("plain", "2.14.0", "compile", ""))
+def test_a_model_that_a_release_could_not_be_asked_of_is_counted_as_such_and_all_add_up():
+    unasked = told(("plain", "2.14.0", "compile", ""))
+    assert "of 3 models without state right for 2, " in unasked
+    assert unasked.endswith(", 1 could not be asked in every one")
     assert "raise" not in told()
 
 
 def test_right_numbers_in_another_form_are_right():
-    assert "for 3 of 3 models" in told(("plain", "2.14.0", "retrace", "interface"))
+    assert "of 3 models without state right for 3" in told(("plain", "2.14.0", "retrace", "interface"))
 
 
 def recorded(*changed: tuple[str, str, str]) -> SaveRecords:
@@ -84,22 +86,22 @@ def by_calls(*changed: tuple[str, str, str]) -> list[str]:
 
 def test_every_call_is_told_of_all_models():
     saved, compiled, _ = by_calls(("cache", "compile", "silent"), ("copy", "retrace", "interface"))
-    assert compiled.endswith("silently wrong for 1 of 4 models, right for 3")
-    assert saved.endswith("silently wrong for none of 4 models, right for 4")
+    assert compiled.endswith("of 4 models silently wrong for 1, right for 3")
+    assert saved.endswith("of 4 models silently wrong for none, right for 4")
 
 
 def test_what_compile_makes_wrong_is_wrong_as_well_where_no_save_was_tried():
     wrong = ("copy", "compile", "silent"), ("copy", "retrace", "unsupported")
     raised = ("dynamic", "compile", "error"), ("dynamic", "retrace", "unsupported")
     saved, _, rule = by_calls(*wrong, *raised)
-    assert saved.endswith("silently wrong for 1 of 4 models, right for 2, raises for 1")
+    assert saved.endswith("of 4 models silently wrong for 1, right for 2, raises for 1")
     assert rule.startswith("a save of what compile() makes wrong counts as compile() does")
 
 
 def test_a_save_that_no_run_could_try_is_not_called_right():
     saved, _, _ = by_calls(("plain", "retrace", "unsupported"))
     assert saved.endswith(
-        "silently wrong for none of 4 models, right for 3, could not be asked of 1"
+        "of 4 models silently wrong for none, right for 3, could not be asked of 1"
     )
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from harness.base.words import span
 from harness.catalogue.releases import version_of
-from harness.gate.case_matrix import OwnAnswer, own_answer
+from harness.gate.case_matrix import GATE_ASKS_MORE, OwnAnswer, own_answer
 from harness.gate.findings import failing_of_asked
 from harness.gate.qualify import Decision, Qualification
 from harness.gate.qualify_words import (
@@ -86,8 +86,11 @@ def headline(run: ReportedRun) -> Headline:
     state = _STATES.get(first.decision, gate) if first and gate == "green" else gate
     told, below, aside = words, "", ""
     if own:
-        state = "green" if own.newest_is_right and gate == "red" else gate
-        told, below = own.words, f"{own.calls}. The gate is {words[:1].lower()}{words[1:]}."
+        more = own.newest_is_right and gate == "red"
+        state = "green" if more else gate
+        why_red = f"; {GATE_ASKS_MORE}" if more else ""
+        told = own.words
+        below = f"{own.calls}. The gate is {words[:1].lower()}{words[1:]}{why_red}."
     elif first:
         told = _product(first) + decision_words(first, run.red)
         aside = f"The gate is {words[:1].lower()}{words[1:]}." if gate == "green" else ""

@@ -213,6 +213,11 @@
     apply();
     toSearch();
   }
+  document.querySelector('nav a[href="#defects"]')?.addEventListener("click", (event) => {
+    event.preventDefault();
+    toSearch();
+    search.focus({preventScroll: true});
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", choose);
   for (const select of selects) select.addEventListener("change", choose);
