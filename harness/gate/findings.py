@@ -11,6 +11,7 @@ from typing import Final
 
 from harness.base.errors import ExitCode
 from harness.base.program import PROGRAM
+from harness.gate.plain_words import plain
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.register.faults import Fault
 from harness.runs.commands import HERE, Places, explain_command
@@ -49,6 +50,16 @@ class CellClass(enum.StrEnum):
         return list(CellClass).index(self)
 
 
+#: What a reader is told of a class, on the console as on the page.
+_NAMED: Final[Mapping[CellClass, str]] = {
+    CellClass.MISSING: "no record",
+    CellClass.UNSUPPORTED: "not asked",
+    CellClass.UNEXPECTED_FAILURE: "unexpected failure",
+    CellClass.UNEXPECTED_PASS: "unexpected pass",
+    CellClass.EXPECTED_FAILURE: "known failure",
+    CellClass.OK: "ok",
+}
+_ID: Final = re.compile(r"\(([\w-]+)\)")
 NO_TITLES: Final[Mapping[str, str]] = {}
 #: How many characters of a reason are shown.
 _LONGEST: Final = 300
@@ -165,8 +176,8 @@ def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
     """What became of the cells behind a verdict, lane by lane."""
     parts = []
     for lane, of in counts.items():
-        named = ["planned", *reversed(CellClass)]
-        shown = ", ".join(f"{name.replace('_', ' ')} {of[name]:,}" for name in named if of[name])
+        named = {"planned": "planned", **dict(reversed(_NAMED.items()))}
+        shown = ", ".join(f"{words} {of[name]:,}" for name, words in named.items() if of[name])
         parts.append(f"{f'{lane} lane ' if len(counts) > 1 else ''}{shown}")
     return f"cells: {'; '.join(parts) or 'none'}"
 
@@ -237,7 +248,9 @@ def wrong_wires(findings: Iterable[Finding]) -> dict[str, str]:
 
 def wrong_wire(wiring: Verdict) -> str:
     """The first wrong wire of a cell; empty where none is known to be wrong."""
-    return next(iter(wiring.evidence.splitlines()), "") if wiring.failed else ""
+    first = next(iter(wiring.evidence.splitlines()), "") if wiring.failed else ""
+    stage, _, wire = first.partition(": ")
+    return wire if stage in list(Stage) else first
 
 
 def exit_code(report: GateReport, places: Places) -> ExitCode:
@@ -266,13 +279,14 @@ def mistake(finding: Finding, places: Places) -> str:
 def _describe(finding: Finding, places: Places, titles: Mapping[str, str]) -> str:
     wrong = mistake(finding, places)
     if wrong:
-        return f"{finding.cell_class}: {wrong}"
-    oracle = finding.oracle or finding.cell_class
+        return f"{_NAMED[finding.cell_class]}: {wrong}"
+    oracle = finding.oracle or _NAMED[finding.cell_class]
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
     known = [titled(name[1:], titles) for name in finding.defects if name.startswith("?")]
     like = f" (as the known defect {' or '.join(known)})" if known else ""
-    return f"{oracle}: {where}: {_shortened(finding.reason)}{own}{like}"
+    reason = _ID.sub(lambda name: f"({titled(name[1], titles)})", plain(finding.reason))
+    return f"{oracle}: {where}: {_shortened(reason)}{own}{like}"
 
 
 def titled(name: str, titles: Mapping[str, str]) -> str:

@@ -132,7 +132,7 @@ def test_a_case_of_the_projects_own_that_cannot_be_asked_and_is_not_listed_is_ex
     code, printed = harness("run", *asked, *places)
     assert code == 3, printed
     (told,) = not_asked(printed)
-    assert told.startswith(f"unsupported: {CANNOT_BE_ASKED} [")
+    assert told.startswith(f"not asked: {CANNOT_BE_ASKED} [")
     assert "at compile: UnsupportedSegment: " in told
 
 

@@ -255,7 +255,7 @@ def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way
     assert exit_code(report, OURS) is ExitCode.USAGE
     (told,) = mistakes(report, OURS)
     assert told.startswith(f"/home/ours.py:7: a cannot be asked, {said}; instead, name that op in")
-    assert first_screen(report, places=OURS) == ["cells: planned 2, unsupported 2"]
+    assert first_screen(report, places=OURS) == ["cells: planned 2, not asked 2"]
     assert exit_code(report, Places()) is ExitCode.INCONCLUSIVE
     assert mistakes(report, Places()) == ()
 
@@ -266,7 +266,7 @@ def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_ru
     assert exit_code(report, OURS) is ExitCode.RED
     screen = first_screen(report, places=OURS)
     assert screen[0] == "gate: red: 1 unexpected failure"
-    assert any(line.startswith("  unsupported: /home/ours.py:7: a cannot be") for line in screen)
+    assert any(line.startswith("  not asked: /home/ours.py:7: a cannot be") for line in screen)
 
 
 def test_an_op_that_lowering_renames_is_a_mistake_told_once_however_each_release_lowers_it():
@@ -531,7 +531,7 @@ def test_the_first_screen_names_case_oracle_reason_and_both_commands():
     assert first_screen(report, run="RUN") == [
         "gate: red: 1 unexpected failure",
         "cells: planned 1, unexpected failure 1",
-        "  wiring: a [2.13.0 export]: not expected: wrong-wiring@run: engine 0 reads input 1",
+        "  wiring: a [2.13.0 export]: not expected: wrong wiring in a call: engine 0 reads input 1",
         "      evidence of engine 0 reads",
         "      python -m harness explain a --subject 2.13.0 --route export",
         "to expect what it shows: python -m harness expected --update RUN",
@@ -590,13 +590,29 @@ def test_the_first_screen_is_short_and_says_how_much_it_leaves_out():
     assert max(map(len, lines)) < 400
 
 
+def test_the_first_screen_names_an_expected_defect_by_its_title_and_a_code_in_words():
+    report = judged(record(key()), rows=(entry(),))
+    (line,) = [line for line in first_screen(report, titles={"known": "It"}) if "passes" in line]
+    assert line.endswith('passes, but expected wrong numbers in a call: boom ("It")')
+
+
+def test_below_a_decision_the_gate_comes_last_and_says_that_it_is_not_the_answer():
+    made = record(key(), failed(Oracle.VALUES))
+    report = judged(made, rows=(entry(),))
+    assert first_screen(report, ["2.14.0 in place of 2.13.0: do not ship"], answered=True) == [
+        "2.14.0 in place of 2.13.0: do not ship",
+        "gate: green: every failure is a known defect; whether to ship is answered above",
+        "cells: planned 1, known failure 1",
+    ]
+
+
 def test_the_first_screen_tells_the_verdict_then_defects_then_cells():
     made = record(key(), failed(Oracle.VALUES))
     report = judged(made, record(key("b")), rows=(entry(),))
     assert first_screen(report, ["defects: 2.13.0 has 1 known one (1 silent)"]) == [
         "gate: green: no unknown failure",
         "defects: 2.13.0 has 1 known one (1 silent)",
-        "cells: planned 2, ok 1, expected failure 1",
+        "cells: planned 2, ok 1, known failure 1",
     ]
 
 

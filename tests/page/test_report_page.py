@@ -90,6 +90,27 @@ def test_a_phone_opens_and_folds_all_filters_with_one_button_and_keeps_the_legen
         assert not opened.page.locator("button.every").is_visible()
 
 
+def test_a_phone_comes_to_the_search_by_one_touch_on_its_first_screen(browser, fresh):
+    with visit(browser, fresh, viewport=PHONE) as opened:
+        link = opened.page.locator("nav .to-search")
+        box = link.bounding_box()
+        assert box["y"] + box["height"] < PHONE["height"] / 4
+        assert box["height"] >= 36
+        link.click()
+        search = opened.page.locator("form.filters input")
+        assert 0 <= search.bounding_box()["y"] < PHONE["height"] / 3
+        assert search.evaluate("each => each === document.activeElement")
+
+
+def test_the_first_screen_and_the_search_list_what_is_new_in_one_order(browser, fresh):
+    with visit(browser, fresh, "#defects?change=new in 2.14.0") as opened:
+        found = opened.page.locator(".found .titles a").all_text_contents()
+        line = opened.page.locator(".answers div", has=opened.page.get_by_text("New defects"))
+        listed = line.locator("a").all_text_contents()
+        assert len(listed) > 10
+        assert [title for title in found if title in listed] == listed
+
+
 def test_headings_say_the_chosen_release_and_column_heads_stay_in_view(browser, html):
     with visit(browser, html, "#defects?release=2.13.0") as opened:
         heads = opened.page.locator("#defects .heading").filter(visible=True).all_inner_texts()

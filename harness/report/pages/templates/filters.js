@@ -213,7 +213,7 @@
     apply();
     toSearch();
   }
-  document.querySelector('nav a[href="#defects"]')?.addEventListener("click", (event) => {
+  document.querySelector("nav .to-search")?.addEventListener("click", (event) => {
     event.preventDefault();
     toSearch();
     search.focus({preventScroll: true});
