@@ -10,6 +10,7 @@ from typing import Final
 from harness.gate.candidate import judge_candidate
 from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
+from harness.gate.plain_words import plain
 from harness.gate.qualify import severity_of
 from harness.wire.records import CellKey, CellRecord
 
@@ -45,7 +46,7 @@ class AtOnce:
             if finding.cell_class is CellClass.UNEXPECTED_FAILURE and self._is_new(finding.reason):
                 key = record.key
                 self.say(
-                    f"red so far: {key.case} by {key.route}, {finding.oracle}: {finding.reason}"
+                    f"red so far: {key.case} by {key.route}, {finding.oracle}: {plain(finding.reason)}"
                 )
                 return
 
