@@ -176,8 +176,8 @@ def cells_line(counts: Mapping[Lane, Mapping[str, int]]) -> str:
     """What became of the cells behind a verdict, lane by lane."""
     parts = []
     for lane, of in counts.items():
-        named = {"planned": "planned", **dict(reversed(_NAMED.items()))}
-        shown = ", ".join(f"{words} {of[name]:,}" for name, words in named.items() if of[name])
+        named = [("planned", "planned"), *((each, _NAMED[each]) for each in reversed(CellClass))]
+        shown = ", ".join(f"{words} {of[name]:,}" for name, words in named if of[name])
         parts.append(f"{f'{lane} lane ' if len(counts) > 1 else ''}{shown}")
     return f"cells: {'; '.join(parts) or 'none'}"
 

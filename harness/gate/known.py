@@ -29,7 +29,8 @@ class Changes:
     """What became of the defects of the release before: each defect as the newer one has it.
 
     ``uncovered`` are those whose cases others stopped before, and ``hidden`` those whose cases
-    others stop now (`SEEN_FIRST_NOW` and `NOT_SEEN_NOW` in a reader's words). What nobody could ask of the newer one is among ``fixed`` only if the register says that it is.
+    others stop now; a reader sees `SEEN_FIRST_NOW` and `NOT_SEEN_NOW`. What nobody could ask of the
+    newer one is among ``fixed`` only if the register says that it is.
     """
 
     before: str

@@ -16,8 +16,8 @@ from typing import Final
 from harness.base.words import listed, plural
 from harness.catalogue.releases import ordered_subjects
 from harness.gate.attribution import Attributed
-from harness.gate.pairs import of_user
-from harness.gate.qualify import Severity, calls_and_splits, severity_by, severity_of
+from harness.gate.pairs import calls_and_splits, of_user
+from harness.gate.qualify import Severity, severity_by, severity_of
 from harness.gate.verdict import ReachOf
 from harness.register.facts import UNSUPPORTED, Fact, place_of
 from harness.register.table import Table, asked_of

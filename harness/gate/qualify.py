@@ -320,12 +320,12 @@ def _stopped_by(
     for (defect, call), severity in worst.items():
         counts.setdefault((defect, severity), set()).add(call)
     order = sorted(counts, key=lambda each: (-each[1], -len(counts[each]), each[0]))
-    told = (
+    stopped = (
         Stopper(register.by_id.get(name), severity, *calls_and_splits(counts[name, severity]))
         for name, severity in order
     )
     often = Counter(call for _, call in worst)
-    return tuple(told), sum(count > 1 for count in often.values())
+    return tuple(stopped), sum(count > 1 for count in often.values())
 
 
 def _tallies(asked: _Asked, reach_of: ReachOf) -> dict[tuple[bool, Reach], Tally]:

@@ -146,7 +146,9 @@ def settings_words(q: Qualification) -> str:
     ]
     torches = len({environment for *_, environment in q.settings})
     told = " and, where asked, ".join(ways)
-    return f"; each with {told}{f', with {torches} torches' if torches > 1 else ''}: the worst counts"
+    return (
+        f"; each with {told}{f', with {torches} torches' if torches > 1 else ''}: the worst counts"
+    )
 
 
 def stopped_words(q: Qualification) -> str:

@@ -104,7 +104,8 @@ def _by_release(before: Table, after: Table, register: Register) -> Iterator[str
         yield f"{previous} -> {release}:"
         for name in sorted(had - shown):
             if name in hidden:
-                yield f"  {name}: cannot be seen, as its cases fail by {', '.join(hidden[name].behind)}"
+                others = ", ".join(hidden[name].behind)
+                yield f"  {name}: cannot be seen, as its cases fail by {others}"
             else:
                 yield f'  {name}: no row left; set fixed_in = "{release}"'
         for name in sorted(shown - had):

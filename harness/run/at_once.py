@@ -45,9 +45,8 @@ class AtOnce:
         for finding in judge_candidate(Pair(other, record)).findings:
             if finding.cell_class is CellClass.UNEXPECTED_FAILURE and self._is_new(finding.reason):
                 key = record.key
-                self.say(
-                    f"red so far: {key.case} by {key.route}, {finding.oracle}: {plain(finding.reason)}"
-                )
+                why = plain(finding.reason)
+                self.say(f"red so far: {key.case} by {key.route}, {finding.oracle}: {why}")
                 return
 
     def _is_new(self, reason: str) -> bool:

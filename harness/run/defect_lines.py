@@ -93,7 +93,8 @@ def defect_lines(judged: JudgedRun, breaks: Sequence[str] = ()) -> list[str]:
 def differences(judged: JudgedRun) -> dict[str, list[str]]:
     """What each candidate does otherwise, and each release that is not as expected; by subject.
 
-    The parts are those of `difference_parts`, with every defect. Candidates come first, then the newest release.
+    The parts are those of `difference_parts`, with every defect. Candidates come first, then the
+    newest release.
     """
     return {**_candidates(judged, _ALL), **_releases(judged, _ALL)}
 

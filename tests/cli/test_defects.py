@@ -158,4 +158,4 @@ def test_the_absence_of_a_defect_is_not_told_alone_where_its_cells_fail_by_other
     (line,) = [
         line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("2.13.0:")
     ]
-    assert "cannot be seen, as its cases fail by \"" in line
+    assert 'cannot be seen, as its cases fail by "' in line

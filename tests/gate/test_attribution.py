@@ -54,7 +54,9 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_seen_first_now_and_not_br
         record(key(name="2.14.0"), failed(Oracle.VALUES)),
     ]
     told = difference("2.14.0", "2.13.0", records, rows, known)
-    assert in_one(told, "2.13.0") == ("mends: old; seen first now: kept in 1 cell; all else as 2.13.0")
+    assert in_one(told, "2.13.0") == (
+        "mends: old; seen first now: kept in 1 cell; all else as 2.13.0"
+    )
     parts = difference_parts(told, "2.13.0", known.titles)
     assert parts[1] == 'seen first now: "Kept" in 1 cell'
     sound = [record(key(name="2.13.0")), records[1]]

@@ -44,7 +44,10 @@ def test_the_lane_alone_gives_its_tables_by_call_and_by_family(alone):
     first = engines.rows[0].cells[0]
     assert (first.family, first.ok, first.total, first.tone) == ("no-retrace", 0, 2, "silent")
     assert [row.subject for row in model[MATRIX].rows] == ["2.13.0", "2.14.0"]
-    assert model.scope == "engine lane on NVIDIA L4: 2 releases (2.13.0 to 2.14.0), 2 cases in 1 family"
+    assert (
+        model.scope
+        == "engine lane on NVIDIA L4: 2 releases (2.13.0 to 2.14.0), 2 cases in 1 family"
+    )
 
 
 def test_the_lane_alone_is_a_whole_page_and_markdown_without_a_word_of_emulation(alone):

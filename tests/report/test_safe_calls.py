@@ -39,7 +39,9 @@ def test_models_without_state_are_counted_that_every_release_saves_right():
 
 def test_a_model_that_is_compiled_silently_wrong_is_not_called_safe():
     assert "of 3 models without state right for 2" in told(("cache", "2.13.0", "compile", "silent"))
-    assert "silently wrong in one release or more for 1" in told(("cache", "2.13.0", "compile", "silent"))
+    assert "silently wrong in one release or more for 1" in told(
+        ("cache", "2.13.0", "compile", "silent")
+    )
 
 
 def test_what_the_newest_release_alone_makes_silently_wrong_is_told_apart():
@@ -56,7 +58,9 @@ def test_a_model_that_a_release_could_not_be_asked_of_is_counted_as_such_and_all
 
 
 def test_right_numbers_in_another_form_are_right():
-    assert "of 3 models without state right for 3" in told(("plain", "2.14.0", "retrace", "interface"))
+    assert "of 3 models without state right for 3" in told(
+        ("plain", "2.14.0", "retrace", "interface")
+    )
 
 
 def recorded(*changed: tuple[str, str, str]) -> SaveRecords:
