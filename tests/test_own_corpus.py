@@ -124,10 +124,14 @@ def test_a_silent_failure_is_red_and_told_as_the_known_defect_that_it_is(told):
     assert run.code == 1, run
     assert "gate: red" in run.printed
     assert '  our_earlier in 2.13.0: ✗ save(retrace=False) ("A PyTorch fallback' in run.printed
-    first, calls, gate = run.printed.splitlines()[:3]
+    first, calls, gate, exit_code = run.printed.splitlines()[:4]
     assert first == "Use Torch-TensorRT 2.14.0 and save(retrace=False): right for your case"
     assert calls == "Every call of 2.14.0 that was asked is right"
     assert gate == "gate: red: 1 of your 1 case fails somewhere"
+    assert exit_code == (
+        "  the gate, and so the exit code 1, asks for every call of every release; the first line "
+        "names one call that is right"
+    )
     assert f"cosmetic, and so no failure: {ONE_OUTPUT} in 2 cells" in run.printed
     junit = run.read("junit.xml")
     assert '<testsuite name="defects"' in junit

@@ -7,7 +7,7 @@ import pytest
 from markupsafe import escape
 
 from harness.gate.defect_table import ABSENT, HIDDEN, DefectTable, Part
-from harness.gate.known import changes_in
+from harness.gate.known import changes_in, known_in, known_lines
 from harness.mends.all import mend_of
 from harness.mends.judged import read_judged
 from harness.register.expected import read_expectations
@@ -84,6 +84,20 @@ def test_the_first_screen_names_what_nobody_can_see_and_counts_what_is_fixed_uns
     unseen = [r for r in table.rows if r.defect.id in fixed and r.marks[-1].tone == HIDDEN]
     assert unseen
     assert f"({len(unseen)} where other defects stop {NEWEST})" in told["Fixed defects"].answer
+
+
+def test_what_others_are_in_the_way_of_has_plain_names(table):
+    expectations = read_expectations()
+    standings = Standings(expectations.register, expectations.table)
+    run = full_run().reported(defect_table=table, changes=changes_in(standings, NEWEST))
+    page = undrawn_page(ReportModel(run))
+    seen = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    for form in (seen, markdown(ReportModel(run))):
+        assert not re.search(r"(?i)uncovered|hidden (by|behind|defect)|others hid", form)
+        assert "Seen first now" in form
+    for release in standings.releases[1:]:
+        told = " ".join(known_lines(known_in(release, standings, lambda _: Reach.PRODUCT)))
+        assert not re.search(r"uncover|hid", told)
 
 
 def test_the_first_screen_lists_defects_by_harm_then_by_reach_then_by_calls_of_users(table):

@@ -24,7 +24,7 @@ def red(case, message="boom"):
 def test_the_first_cell_of_a_cause_is_told_and_no_second_one():
     (line,) = told(red("a"), red("b"))
     assert line.startswith("red so far: a by ")
-    assert "values: worse than base:1: " in line
+    assert "values: worse than base:1: wrong numbers in a call: boom" in line
 
 
 def test_what_is_right_or_not_known_of_the_base_or_no_candidates_is_not_told():
