@@ -331,6 +331,13 @@ def test_a_defect_that_is_silent_here_and_raises_there_forbids_in_one_line():
     assert stopped_by_lines(told)[1:] == [f"    {title} (silent, 1 split; error, 1 split)"]
 
 
+def test_what_keeps_a_decision_open_is_said_in_its_first_lines():
+    lost = unsupported(key("plain", "2.14.0"), "no wheel")
+    q = held(cell("plain", "2.13.0"), lost, cell("other", "2.13.0"), cell("other", "2.14.0"))
+    assert q.decision is Decision.OPEN
+    assert why_words(q) == "Open, since 1 cell could not be asked of one of the two."
+
+
 def test_a_call_counts_once_under_a_defect_and_one_under_two_defects_is_told():
     """So that what the defects count comes to what the first line counts, or says why not."""
     before = [rtx("2.13.0", "1.5.0.114"), *with_segments("2.13.0")]
@@ -450,7 +457,8 @@ def test_what_the_candidate_does_otherwise_stands_on_the_first_screen_kind_by_ki
     parts = ('mends: "A title"', 'mends: "Another"', "all else as 2.13.0")
     told = Supplement(defects=parts)
     first = qualification_markdown(held(*sound()), {}, told).partition("Fixed")[0]
-    assert f"- **In defects**: {'; '.join(parts)}" in first
+    grouped = 'mends (2): "A title", "Another"; all else as 2.13.0'
+    assert f"- **In defects**: {grouped}\n" in first
     first = html.unescape(qualification_html(held(*sound()), {}, told)).partition("Fixed")[0]
     assert '<dt>Mends</dt><dd>"A title" <details><summary>and others</summary>' in first
     assert "<dt>Else</dt><dd>all else as 2.13.0</dd>" in first
