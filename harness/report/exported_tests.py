@@ -8,16 +8,22 @@ from importlib.metadata import version
 from harness.catalogue.releases import Release
 from harness.register.standing import Standing, Standings, State
 from harness.report.upstream import BY_DESIGN
-from harness.report.upstream_scripts import Finding
+from harness.report.upstream_scripts import IN_MEMORY, Finding
+from harness.wire.oracles import Harm
 from harness.wire.routes import Lane, Route
 
 
 def to_export(standings: Standings, release: Release) -> list[Standing]:
-    """The defects that a release shows by a user's calls, but for what is so by design."""
+    """The defects that a release shows by a user's calls.
+
+    What is so by design, and what nobody sees who calls the product, is left out.
+    """
     return [
         each
         for each in standings.having(release.version, State.SHOWN)
-        if Lane.PACKAGE in each.lanes and each.defect.blame != BY_DESIGN
+        if Lane.PACKAGE in each.lanes
+        and each.defect.blame != BY_DESIGN
+        and each.harm != Harm.COSMETIC
     ]
 
 
@@ -28,6 +34,8 @@ def left_out(standings: Standings, release: Release) -> list[tuple[Standing, str
     def why(each: Standing) -> str:
         if each.defect.blame == BY_DESIGN:
             return "it is so by design"
+        if each.harm == Harm.COSMETIC:
+            return IN_MEMORY
         if not release.package_routes:
             return f"no whole package of {release.version} is asked, but its inliner alone"
         if {*each.routes} == {Route.CROSS}:

@@ -25,7 +25,7 @@ from harness.report.sections.causes import Script
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.builders import PINNED, Builder, BuilderKind
-from harness.wire.oracles import Oracle, Symptom
+from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import SubjectSpec, Verdict
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Outcome, Stage
@@ -33,6 +33,7 @@ from harness.wire.vocabulary import Outcome, Stage
 _TRIED: Final = 4  # cells of a defect that are tried, the one that shows it best first
 _SPLITS_TRIED: Final = 12  # of these many have no plain form, which is told without a trial
 _LONGEST: Final = 200  # lines of a script that anybody reads
+IN_MEMORY: Final = "only a program in memory has it, and not the file that is saved"
 _ASKED: Final = "its package is asked, and not its inliner alone"
 
 
@@ -79,12 +80,13 @@ def findings(
     cells = {
         each.defect.id: _cells(each, standings)[:_TRIED] or real_cells(each, standings)[:1]
         for each in shown
+        if each.harm != Harm.COSMETIC
     }
     for turn, kind in itertools.product(range(_TRIED), (BuilderKind.SEGMENT, BuilderKind.RTX)):
         asked = [
             (each, cell)
             for each in shown
-            for cell in cells[each.defect.id][turn : turn + 1]
+            for cell in cells.get(each.defect.id, ())[turn : turn + 1]
             if not found[each.defect.id].script.text and Builder(cell.place.builder).kind is kind
         ]
         if not asked:
@@ -110,6 +112,8 @@ def real_cells(standing: Standing, standings: Standings) -> list[Cell]:
 
 def why_none(standing: Standing, standings: Standings) -> str:
     """Why no script of a user's calls is tried."""
+    if standing.harm == Harm.COSMETIC:
+        return IN_MEMORY
     places = [e.place for e in standings.shown_by(standing.defect.id, standing.release)]
     if any(place.environment == PINNED for place in places):
         return "no model that was compiled shows it, but splits of a module made otherwise"
@@ -122,7 +126,7 @@ def by_other_calls(
 ) -> Finding:
     """A finding without a script, with one that calls what no user does, or was not run."""
     for otherwise in (_by_split, _not_tried):
-        if not found.script.text:
+        if not found.script.text and found.standing.harm != Harm.COSMETIC:
             found = otherwise(found, standings, toolchain, release)
     return found
 

@@ -18,7 +18,6 @@ from harness.rig.reproduce.user_calls import (
     UserWriter,
     block,
     converting,
-    exporting,
     imports_of,
     saving,
     told_apart,
@@ -77,5 +76,4 @@ def split_calls(captured: CapturedProgram, route: Route) -> UserCalls:
         export=("Values(model, FakeTensorMode(allow_non_fake_inputs=True)).propagate(*inputs)",),
         compile=("compiled = copy.deepcopy(model)", *compiling),
         save=tuple(saving(captured, route, writer)),
-        program=exporting(captured, route, writer),
     )

@@ -72,7 +72,7 @@ def _tried(context: Any, script: str, arguments: Sequence[str]) -> Tried:
 
 #: A line by which a script answers; what a package prints is none.
 SAYS: Final = re.compile(
-    r"^(the (defect|(compiled|loaded|unflattened|exported) (module|program))|cannot be told|"
+    r"^(the (defect|(compiled|loaded|unflattened) (module|program))|cannot be told|"
     r"compile:|save:|load:|unflatten:).*",
     re.MULTILINE,
 )

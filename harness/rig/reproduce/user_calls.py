@@ -45,7 +45,7 @@ class UserCalls:
         dynamic: whether the second of the calls has other sizes.
         packed: whether it returns anything but one tensor.
         export: the lines that make ``program``; ``compile``, those that make ``compiled``; ``save``
-            those that write ``file``; ``program``, those that make in memory what ``file`` has.
+            those that write ``file``.
     """
 
     imports: tuple[str, ...]
@@ -60,7 +60,6 @@ class UserCalls:
     export: tuple[str, ...]
     compile: tuple[str, ...]
     save: tuple[str, ...]
-    program: tuple[str, ...]
 
     @property
     def given(self) -> str:
@@ -125,7 +124,6 @@ def user_calls(
         ),
         compile=compiling,
         save=tuple(saving(captured, route, writer)),
-        program=exporting(captured, route, writer),
     )
 
 
@@ -315,17 +313,6 @@ def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Itera
     elif route is not Route.COMPILE:
         given = _given_to_save(captured, route, writer)
         yield block("torch_tensorrt.save(", ["compiled", "file", *given], ")")
-
-
-def exporting(captured: CapturedProgram, route: Route, writer: UserWriter) -> tuple[str, ...]:
-    """The line that makes the program which `torch_tensorrt.save` writes."""
-    if not route.row.inlines:
-        return ("program = torch.export.export(compiled, inputs)",)
-    given = dict(each.split("=", 1) for each in _given_to_save(captured, route, writer))
-    given.pop("retrace", None)
-    given.setdefault("use_legacy_exporter", str(route.is_legacy))
-    stated = [f"{name}={value}" for name, value in given.items()]
-    return (block("program = torch_tensorrt.dynamo.export(", ["compiled", *stated], ")"),)
 
 
 def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) -> list[str]:

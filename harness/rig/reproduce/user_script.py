@@ -149,8 +149,6 @@ class _Body:
             done = behind[self._at] if here is None else order[:here]
             more = {"save": self._calls.save, "load": (_LOADED,)}
             return [*lines, *(line for name in done[1:] for line in more[name])]
-        if self._at == "program":
-            return [*lines, *self._calls.program]
         read = f"unflattened = {_UNFLATTENED}" if self._at == "unflattened" else _LOADED
         return [*lines, *((*self._calls.save, read) if self.saves else ())]
 
@@ -167,7 +165,7 @@ class _Body:
         if isinstance(self._failure, Raises):
             return
         calls, what = self._calls, self._failure.what
-        if self._at == "program" or what == "persistent":
+        if what in ("persistent", "metadata"):
             return
         if what == "inputs":
             given = "(inputs, keywords)" if calls.keywords else "inputs"
@@ -330,22 +328,24 @@ _GATHERED: Final = {
         "has in its state dict what the compiled module has",
     ),
     "metadata": _Gathered(
-        "checked = Checked(program.module())",
+        "checked = Checked({module})",
         ("with torch.no_grad():\n    checked.run(*inputs)", "found = checked.found"),
-        "states in its meta what its nodes do not compute",
-        "states in its meta what its nodes compute",
+        "has nodes that return other tensors than their meta declares",
+        "has nodes that return what their meta declares",
         helper="""\
 def described(value):
-    return pytree.tree_map(lambda x: (x.dtype, x.dim()) if torch.is_tensor(x) else None, value)
+    return [(x.dtype, x.dim()) for x in pytree.tree_leaves(value) if torch.is_tensor(x)]
 
 
 class Checked(torch.fx.Interpreter):
     found = ()
 
     def run_node(self, node):
-        value, stated = super().run_node(node), node.meta.get("val")
-        if node.op == "call_function" and described(stated) != described(value):
-            self.found = (*self.found, node.name, described(stated), described(value))
+        value = super().run_node(node)
+        if node.op == "call_function" and "val" in node.meta:
+            declared, returned = described(node.meta["val"]), described(value)
+            if declared != returned:
+                self.found += (f"{node.name} declares {declared} and returns {returned}",)
         return value""",
     ),
 }

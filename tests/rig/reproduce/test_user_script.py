@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import dataclasses
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ from harness.rig.capture.capture import capture
 from harness.rig.reproduce.failures import Differs, Failure, Raises, failures_of
 from harness.rig.reproduce.user_calls import UserCalls, user_calls
 from harness.rig.reproduce.user_script import user_script, user_test
-from harness.wire.oracles import Oracle, Symptom
+from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome, Stage
@@ -60,7 +61,7 @@ def calls_of(case: str, route: Route) -> UserCalls:
             [Differs("compiled", "inputs")],
         ),
         (Oracle.VALUES, Stage.RUN, "numbers differ", [Differs("loaded", "numbers")]),
-        (Oracle.METADATA, Stage.EXPORT, "another dtype", [Differs("program", "metadata")]),
+        (Oracle.METADATA, Stage.EXPORT, "another dtype", [Differs("loaded", "metadata")]),
         (
             Oracle.UNFLATTEN,
             Stage.RUN,
@@ -80,6 +81,11 @@ def calls_of(case: str, route: Route) -> UserCalls:
 )
 def test_a_verdict_stands_for_what_a_user_sees(oracle, stage, message, failures):
     assert [*failures_of(verdict(oracle, stage, message))] == failures
+
+
+def test_no_call_of_a_user_shows_metadata_that_a_program_in_memory_alone_has():
+    declared = verdict(Oracle.METADATA, Stage.EXPORT, "a list")
+    assert [*failures_of(dataclasses.replace(declared, harm=Harm.COSMETIC))] == []
 
 
 def test_of_a_verdict_with_two_findings_only_the_one_that_is_meant_is_shown():
@@ -163,7 +169,7 @@ def exit_codes(failure: Failure) -> list[int]:
         Differs("loaded", "inputs"),
         Differs("loaded", "state"),
         Differs("loaded", "persistent"),
-        Differs("program", "metadata"),
+        Differs("loaded", "metadata"),
         Differs("unflattened", "numbers", leaves=True),
         Raises("unflatten", "ValueError"),
     ],
