@@ -18,9 +18,11 @@ from harness.report.sections.causes import Script
 from harness.report.upstream import description, issue_text, lines_of, shortened, text_of
 from harness.report.upstream_scripts import (
     Finding,
+    cells_of,
     findings,
     real_cells,
     reason_of,
+    shows_with_own_torch,
     told_of,
     why_none,
 )
@@ -220,8 +222,8 @@ def test_an_issue_on_what_upstream_has_fixed_says_so_before_its_script():
 def test_an_issue_says_what_its_script_shows_and_that_other_models_meet_worse():
     standing, script = STANDINGS.of("rows-for-outputs", "2.14.0"), Script("", "", "", "", "")
     told = description(Finding(standing, script, None, "interface"))
-    assert ": the numbers are right, and " in told
-    assert told.endswith(" Other models meet it worse: it raises.")
+    assert told.startswith("This affects a model that is split by the global partitioner. The num")
+    assert told.endswith(" Other models fare worse: it raises an exception.")
     assert "worse" not in description(Finding(standing, script, None, "error"))
 
 
@@ -231,7 +233,7 @@ def test_an_issue_describes_who_meets_a_defect_and_does_not_say_its_title_again(
     if standing is not None:
         told = description(Finding(standing, Script("", "", "", "", "")))
         assert standing.defect.title not in told
-        assert told.startswith(("A model that ", "Any model meets it"))
+        assert told.startswith(("This affects a model that ", "This affects any model. "))
 
 
 def test_an_issue_says_if_the_torch_that_the_release_pins_does_not_show_it():
@@ -240,12 +242,33 @@ def test_an_issue_says_if_the_torch_that_the_release_pins_does_not_show_it():
     assert " pins." not in text_of(finding_of("rows-for-outputs"), STANDINGS, RELEASES.newest)
 
 
+def test_an_issue_says_whether_the_torch_that_the_release_pins_shows_its_script_too():
+    release = RELEASES.get("2.14.0")
+
+    def ran(name: str) -> str:
+        place = STANDINGS.shown_by(name, "2.14.0")[0].place
+        text = text_of(dataclasses.replace(finding_of(name), place=place), STANDINGS, release)
+        return next(line for line in text.splitlines() if "which is what ran" in line)
+
+    assert ran("strided-cache-copied").endswith("what ran; torch 2.14.0 shows it, too")
+    assert ran("complex-of-reals").endswith(
+        "what ran; torch 2.14.0 does not show it with this model"
+    )
+
+
+def test_a_script_has_a_model_that_fails_with_the_torch_that_the_release_pins_if_one_does():
+    release = RELEASES.get("2.14.0")
+    for each in to_export(STANDINGS, release):
+        name, places = each.defect.id, [cell.place for cell in cells_of(each, STANDINGS, release)]
+        own = [shows_with_own_torch(name, place, STANDINGS, release) for place in places]
+        assert own == sorted(own, reverse=True), name
+        assert not own or own[0], name
+
+
 def test_an_issue_names_the_cause_by_which_most_of_its_models_fail_elsewhere():
     text = text_of(finding_of("copy-back-in-memory"), STANDINGS, RELEASES.get("2.14.0"))
     title = KNOWN.register.titles["buffers-folded"]
-    others = (
-        f'- In 2.7.0 to 2.13.0 these models are wrong by other causes, most of them by "{title}".'
-    )
+    others = f'- In 2.7.0 to 2.13.0 the same models fail for another reason, most often: "{title}".'
     assert others in text
     assert KNOWN.register.titles["dynamic-bound-of-a-write"] not in text
 

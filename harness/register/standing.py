@@ -153,6 +153,12 @@ class Standings:
         harm = worst_harm((entry.fact.harm for _, of in there for entry in of), defect)
         return harm if _badness(harm) > _badness(self.of(name, release).harm) else None
 
+    def shows_at(self, name: str, release: str, place: Place) -> bool | None:
+        """Whether a release shows a defect at a place; None where nobody asked."""
+        if not self._asked(place, release):
+            return None
+        return any(e.defect == name for e in self._table.expected(place, release).values())
+
     def by_routes(
         self, name: str, release: str, routes: Collection[Route], asks: Callable[[str, Route], bool]
     ) -> Standing:

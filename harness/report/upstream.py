@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Final
 
 from harness.base.errors import UsageError
 from harness.base.words import spans
+from harness.catalogue.environments import matched_name
 from harness.catalogue.releases import Release
 from harness.gate.defect_table import own_torch_words
 from harness.mends.all import WRITTEN_FOR, mend_of
@@ -70,7 +72,7 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
         yield f"## Expected behavior\n\n{script.expected}"
     lines = "\n\n".join(lines_of(defect, release.version, standings.releases[-1]))
     yield f"## Cause\n\n{by_title(defect.why, standings)}\n\n{lines}"
-    yield f"## Environment\n\n{_environment(release, found)}"
+    yield f"## Environment\n\n{_environment(release, found, standings)}"
     yield "## Additional context\n\n" + "\n".join(_context(found.standing, standings, release))
 
 
@@ -85,23 +87,25 @@ def _untried(found: Finding) -> str:
 def description(found: Finding) -> str:
     """Who meets it, by which call, and how, beside what the title says."""
     harms = {
-        "silent": "there is neither an error nor a warning",
-        "warned": "there is a warning and no error",
-        "error": "it raises",
-        "interface": "the numbers are right, and how they are packed, or what may be given, is not",
-        "cosmetic": "only who reads the exported program's metadata sees it",
+        "silent": "the result is wrong, and there is neither an error nor a warning",
+        "warned": "the result is wrong, which a warning or the documentation announces",
+        "error": "it raises an exception",
+        "interface": "the numbers are right; how they are packed, or what the program says of "
+        "itself, is not",
+        "cosmetic": "only the metadata of the program in memory has it",
     }
     defect = found.standing.defect
     call = Route(found.place.route).row.call if found.place else ""
-    models = " or ".join(MODELS[each] for each in defect.models)
-    who = "Any model" if "any" in defect.models else f"A model that {models}"
-    met = f", in the script below by `{call}`" if call else ""
+    models = ", or that ".join(MODELS[each] for each in defect.models)
+    who = "any model" if "any" in defect.models else f"a model that {models}"
     harm, worst = found.harm or found.standing.harm, found.standing.harm
-    also = f" Other models meet it worse: {harms[worst]}." if harm != worst else ""
+    met = f"In the script below it shows by `{call}`: {harms[harm]}." if call else ""
+    met = met or f"{harms[harm][0].upper()}{harms[harm][1:]}."
+    also = f" Other models fare worse: {harms[worst]}." if harm != worst else ""
     fixed = ""
     if defect.fixed_by and not defect.fixed_in:
         fixed = f"\n\n{reference(defect.fixed_by)} fixes it, which is in no release yet."
-    return f"{who} meets it{met}: {harms[harm]}.{also}{fixed}"
+    return f"This affects {who}. {met}{also}{fixed}"
 
 
 def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
@@ -133,18 +137,25 @@ def _torch(found: Finding) -> str:
     return f"torch {version('torch')}"
 
 
-def _environment(release: Release, found: Finding) -> str:
+def _environment(release: Release, found: Finding, standings: Standings) -> str:
     pins, place = release.pins, found.place
     builder = Builder(place.builder) if place else None
     if builder and builder.real:
         ran = f"Engines were built by {builder}, not by TensorRT {pins.tensorrt}, without a GPU"
     else:
         ran = "Seen with emulated engines on a CPU"
+    with_own = None
+    if place is not None and not found.seen:
+        own = dataclasses.replace(place, environment=matched_name(pins.torch))
+        with_own = standings.shows_at(found.standing.defect.id, release.version, own)
+    told = {None: "", True: " shows it, too", False: " does not show it with this model"}[with_own]
     return (
         f"- torch-tensorrt {release.version} (its wheel pins torch {pins.torch} and TensorRT "
         f"{pins.tensorrt})\n"
-        f"- {_torch(found)}, which is what ran, Python {platform.python_version()}, Linux x86-64\n"
-        f"- {ran}; nothing ran on a GPU. All Python that ran is the release's own."
+        f"- {_torch(found)}, which is what ran"
+        f"{f'; torch {pins.torch}{told}' if told else ''}\n"
+        f"- Python {platform.python_version()}, Linux x86-64\n"
+        f"- {ran}; nothing ran on a GPU. The Python code of torch_tensorrt is the wheel's own."
     )
 
 
@@ -154,7 +165,7 @@ def _context(standing: Standing, standings: Standings, release: Release) -> Iter
     if own:
         yield f"- Seen with torch {version('torch')}; {own}."
     if defect.blame == BY_DESIGN:
-        yield "- It looks intended: upstream's code does so on purpose."
+        yield "- It may be intended: the code does so on purpose."
     tried = [standings.of(defect.id, release) for release in standings.releases]
     having = [each.release for each in tried if each.state is State.SHOWN]
     absent = [each for each in tried if each.state is State.ABSENT]
@@ -170,7 +181,7 @@ def _context(standing: Standing, standings: Standings, release: Release) -> Iter
         titles = (f'"{standings.register.by_id[name].title}"' for name in others)
         releases = ", ".join(spans([each.release for each in otherwise], standings.releases))
         yield (
-            f"- In {releases} these models are wrong by other causes, most of them by "
+            f"- In {releases} the same models fail for another reason, most often: "
             f"{listed(titles)}."
         )
     if defect.since:
@@ -189,8 +200,8 @@ def _context(standing: Standing, standings: Standings, release: Release) -> Iter
         yield f"- Right for the same models: {', '.join(f'`{call}`' for call in calls)}."
     mend = mend_of(defect.id)
     if mend is not None:
-        yield f"- A change that mends it in {WRITTEN_FOR}, tried on a CPU alone: {mend.idea}"
-        yield f"- The test that is missing: {mend.test}"
+        yield f"- A change that fixes it in {WRITTEN_FOR}, tried on a CPU only: {mend.idea}"
+        yield f"- A test that would have found it: {mend.test}"
     if defect.workaround:
         yield f"- Workaround: {sentence(by_title(defect.workaround, standings))}"
 

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import Final
 
 from harness.base.words import listed
+from harness.catalogue.environments import matched_name
 from harness.catalogue.releases import Release
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
@@ -78,7 +79,8 @@ def findings(
     spec = release_subject(release, None, _ASKED)
     found = {each.defect.id: Finding(each, _without(why_none(each, standings))) for each in shown}
     cells = {
-        each.defect.id: _cells(each, standings)[:_TRIED] or real_cells(each, standings)[:1]
+        each.defect.id: cells_of(each, standings, release)[:_TRIED]
+        or real_cells(each, standings)[:1]
         for each in shown
         if each.harm != Harm.COSMETIC
     }
@@ -135,10 +137,19 @@ def _harm(facts: Sequence[Entry], defect: Defect) -> str:
     return worst_harm((entry.fact.harm for entry in facts), defect)
 
 
-def _cells(standing: Standing, standings: Standings, lane: Lane = Lane.PACKAGE) -> list[Cell]:
+def shows_with_own_torch(name: str, place: Place, standings: Standings, release: Release) -> bool:
+    """Whether the torch that a release pins shows a defect at a place, too, or nobody asked."""
+    own = dataclasses.replace(place, environment=matched_name(release.pins.torch))
+    return standings.shows_at(name, release.version, own) is not False
+
+
+def cells_of(
+    standing: Standing, standings: Standings, release: Release, lane: Lane = Lane.PACKAGE
+) -> list[Cell]:
     """The cells of a lane that show a defect.
 
-    Those that harm as the defect does at its worst come first, then what a user sees at once.
+    Those that the torch shows which the release pins come first, since upstream tries that one;
+    then those that harm as the defect does at its worst, and what a user sees at once.
     """
     places: dict[Place, list[Entry]] = {}
     for entry in standings.shown_by(standing.defect.id, standing.release):
@@ -150,6 +161,7 @@ def _cells(standing: Standing, standings: Standings, lane: Lane = Lane.PACKAGE) 
     def order(place: Place) -> tuple[object, ...]:
         oracles = (entry.fact.oracle for entry in places[place])
         return (
+            not shows_with_own_torch(standing.defect.id, place, standings, release),
             _harm(places[place], standing.defect) != standing.harm,
             min(map(_place_of, oracles)),
             place.capture != NONSTRICT,
@@ -219,7 +231,7 @@ def _by_split(
 ) -> Finding:
     """A defect of splits that `compile` does not make, by what it and `save` do with a split."""
     standing = found.standing
-    cells = _cells(standing, standings, Lane.GRAPH)
+    cells = cells_of(standing, standings, release, Lane.GRAPH)
     for at in range(0, _SPLITS_TRIED, _TRIED):
         some = cells[at : at + _TRIED]
         wanted = [_as_seen(standing, cell, standings, release) for cell in some]

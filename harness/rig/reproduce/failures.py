@@ -56,8 +56,8 @@ class Differs:
     """What a module (``compiled``, ``loaded``, ``unflattened``) does is not what eager does.
 
     ``what`` is "numbers", "structure", "inputs", "state", or "persistent" for which of its tensors
-    are in its state dict, and "metadata" for what its nodes declare. ``leaves`` says that numbers are
-    compared without how they are packed.
+    are in its state dict, and "metadata" for what its nodes declare. ``leaves`` says that numbers
+    are compared without how they are packed.
     """
 
     module: str

@@ -247,7 +247,8 @@ class _Body:
                 "    sys.exit(1)",
                 f'print("{name} {self._gathered.right}")',
             ]
-        wrong = "leaves its inputs otherwise" if self._failure.what == "inputs" else "is wrong"
+        by_inputs = self._failure.what == "inputs"
+        wrong = "leaves other values in its inputs than eager" if by_inputs else "is wrong"
         return [
             self._call(),
             "try:",
