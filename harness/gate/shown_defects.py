@@ -11,7 +11,7 @@ from harness.gate.attribution import Attributed
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect, Register
 from harness.register.standing import worst_harm
-from harness.wire.oracles import Harm
+from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, SubjectSpec
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Reach
@@ -58,8 +58,15 @@ def shown_defects(
     for name, by_subject in of.items():
         names = sorted(by_subject, key=order.index)
         last = by_subject[names[-1]]
-        # A verdict has one harm, the worst of what it found: what it found of others may be that.
-        alone = [due for due in last if len(speaking[due.key, due.fact.oracle]) == 1]
+        # A verdict has one harm, the worst of what it found, and what cannot run is graded by that.
+        alone = [
+            due
+            for due in last
+            if all(
+                speaking[due.key, oracle] <= {name}
+                for oracle in (due.fact.oracle, Oracle.COMPLETION)
+            )
+        ]
         defect = register.by_id[name]
         rows.append(_shown(defect, last, alone or last, by_subject, names, reach_of))
     return sorted(rows, key=_badness)

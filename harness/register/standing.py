@@ -287,15 +287,16 @@ class Standings:
         ]
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
-        """The harms of a defect in verdicts that show no other defect, if there are any.
+        """The harms of a defect where no other one is in its verdict or ends the cell, if any.
 
-        A verdict has one harm, the worst of all its findings.
+        A verdict has one harm, the worst of all its findings; that of a cell which ends is its end.
         """
         alone = [
             entry
             for entry in shown
             if not any(
-                other.fact.oracle == entry.fact.oracle and other.defect != entry.defect
+                other.fact.oracle in (entry.fact.oracle, Oracle.COMPLETION)
+                and other.defect != entry.defect
                 for other in self._table.expected(entry.place, release).values()
             )
         ]

@@ -55,6 +55,14 @@ def test_a_release_that_the_table_does_not_know_is_told_as_the_one_before():
     assert lines("2.15.0rc1", *ROWS) == lines(NEW, *ROWS)
 
 
+def test_a_defect_is_not_graded_by_a_cell_that_another_one_ends():
+    ended = entry(Oracle.COMPLETION, case="e", defect="error-one", harm="error", **ALL)
+    beside = entry(case="e", defect="new", harm="error", subjects=(NEW,))
+    alone = entry(case="f", defect="new", harm="interface", subjects=(NEW,))
+    standings = Standings(REGISTER, table(ended, beside, alone))
+    assert standings.of("new", NEW).harm == "interface"
+
+
 def test_the_oldest_release_is_held_against_none_and_one_that_changes_nothing_says_so():
     assert not any("against" in line for line in lines(OLD, *ROWS))
     assert lines(MIDDLE, *ROWS)[-1] == f"  against {OLD}: the same ones"

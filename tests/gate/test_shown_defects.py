@@ -14,6 +14,7 @@ SUBJECTS = [subject("2.13.0"), subject("2.9.0"), subject("2.14.0")]
 REGISTER = register(
     defect("values", Sign("values", "boom")),
     defect("wiring", Sign("wiring", "boom")),
+    defect("ends", Sign("completion", "boom")),
     defect("told-in-its-manual", Sign("state", "boom"), documented="its manual"),
 )
 
@@ -53,6 +54,18 @@ def test_the_worst_comes_first_and_what_is_documented_warns():
         ("told-in-its-manual", "warned"),
         ("wiring", "error"),
     ]
+
+
+def test_a_defect_is_not_graded_where_another_one_ends_the_cell():
+    (_, told) = shown(
+        record(
+            key("a", "2.13.0"),
+            doing(Harm.ERROR, Oracle.COMPLETION),
+            doing(Harm.ERROR, Oracle.WIRING),
+        ),
+        record(key("b", "2.13.0"), doing(Harm.INTERFACE, Oracle.WIRING)),
+    )
+    assert (told.id, told.harm, told.cells) == ("wiring", "interface", 2)
 
 
 def test_what_bears_no_sign_of_a_known_defect_is_none():
