@@ -136,7 +136,7 @@ def _export_tests(
 
     def heard() -> None:
         if (count := next(tried)) % _TOLD_OF_TRIED == 0:
-            tell(f"{plural(count, 'script')} tried, of {plural(len(shown), 'defect')}")
+            tell(f"{plural(count, 'script')} tried for {plural(len(shown), 'defect')}")
 
     found = findings(shown, standings, toolchain, asked, heard=heard)
     without += [(each.standing, each.script.why_not) for each in found if not each.script.test]

@@ -13,7 +13,7 @@ _SAVE = "torch_tensorrt/_compile.py"
 
 READ_TWICE = Mend(
     defects=("cache-read-twice",),
-    idea="How many of an engine's outputs the graph around it reads is counted in the segment "
+    idea="How many of an engine's outputs the graph around it reads is counted in the piece "
     "that it was made of, and kept with the engine's module. Up to now it was guessed from "
     "which outputs stand last and are aliased, and an updated cache that a later piece reads "
     "is such an output. It costs an attribute.",

@@ -67,7 +67,8 @@ def _sections(found: Finding, standings: Standings, release: Release) -> Iterato
         printed = shortened(script.printed or script.said)
         yield f"It prints:\n\n```text\n{printed}\n```" if printed else _untried(found)
     else:
-        yield f"## To Reproduce\n\nThere is no script: {script.why_not}."
+        why = defect.no_script or f"{script.why_not[0].upper()}{script.why_not[1:]}"
+        yield f"## To Reproduce\n\nThere is no script. {sentence(why)}"
     if script.expected:
         yield f"## Expected behavior\n\n{script.expected}"
     lines = "\n\n".join(lines_of(defect, release.version, standings.releases[-1]))
@@ -96,16 +97,20 @@ def description(found: Finding) -> str:
     }
     defect = found.standing.defect
     call = Route(found.place.route).row.call if found.place else ""
-    models = ", or that ".join(MODELS[each] for each in defect.models)
-    who = "any model" if "any" in defect.models else f"a model that {models}"
+    kinds = [each for each in defect.models if each != "fallbacks"] or defect.models
+    who = f"a model that {', or that '.join(MODELS[each] for each in kinds)}"
+    if len(kinds) < len(defect.models):
+        who += " and leaves ops in PyTorch"
     harm, worst = found.harm or found.standing.harm, found.standing.harm
-    met = f"In the script below it shows by `{call}`: {harms[harm]}." if call else ""
+    by = "In the script below it shows by" if found.script.text else "It shows by"
+    met = f"{by} `{call}`: {harms[harm]}." if call else ""
     met = met or f"{harms[harm][0].upper()}{harms[harm][1:]}."
     also = f" Other models fare worse: {harms[worst]}." if harm != worst else ""
     fixed = ""
     if defect.fixed_by and not defect.fixed_in:
         fixed = f"\n\n{reference(defect.fixed_by)} fixes it, which is in no release yet."
-    return f"This affects {who}. {met}{also}{fixed}"
+    who = "any model" if "any" in defect.models else who
+    return f"This can affect {who}. {met}{also}{fixed}"
 
 
 def lines_of(defect: Defect, release: str, newest: str) -> Iterator[str]:
@@ -208,7 +213,7 @@ def _context(standing: Standing, standings: Standings, release: Release) -> Iter
 
 def shortened(text: str, first: int = 4, last: int = 7) -> str:
     """What a script prints, without the places of this machine: its first lines, and its last."""
-    found = re.sub(r"/tmp/[\w.-]+/|(?<=[\s\"'])/\S*/site-packages/", "", text.strip()).splitlines()
+    found = re.sub(r"/tmp/[\w.-]+/|[^\s\"']*/site-packages/", "", text.strip()).splitlines()
     if len(found) <= first + last + 1:
         return "\n".join(found)
     return "\n".join([*found[:first], "...", *found[-last:]])

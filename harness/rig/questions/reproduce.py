@@ -208,7 +208,7 @@ def _script(
             try:
                 found = _first(write(captured, route, verdict), shows, route, verdict, refusals)
             except Unwritable as reason:
-                return _none(f"the case has no plain form: {reason}")
+                return _none(f"the model cannot be written down in short: {reason}")
             if found is not None:
                 return found
             if len(refusals) == tried:
@@ -242,7 +242,9 @@ def _of_verdict(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dic
     except Unwritable as reason:
         return _none(f"the split that shows it cannot be written in short: {reason}")
     ends = "; ".join(dict.fromkeys(each.partition(": ")[2] for each in refusals))
-    return _none(f"the exporter alone shows it, and convert_module() and save() do not ({ends})")
+    return _none(
+        f"only the exporter by itself shows it; convert_module() and save() do not ({ends})"
+    )
 
 
 def _why(captured: CapturedProgram, route: Route, wanted: Mapping[str, Any]) -> Iterator[str]:

@@ -257,8 +257,8 @@ def tensor(value: torch.Tensor, *, positive: bool = False) -> str:
         sizes = ", ".join(map(str, size)) or "()"
         drawn = f"torch.randn({sizes})"
         if positive and not dtype.is_complex and value.numel() and bool((value > 0).all()):
-            drawn = f"torch.rand({sizes}) + 0.5"
-        code = drawn if dtype is torch.float32 else f"({drawn}).to({dtype})"
+            drawn = f"(torch.rand({sizes}) + 0.5)"
+        code = drawn if dtype is torch.float32 else f"{drawn}.to({dtype})"
     elif value.numel() <= _LITERAL:
         plain = dtype in (torch.int64, torch.bool)  # as torch takes the numbers by itself
         code = f"torch.tensor({value.tolist()}{'' if plain else f', dtype={dtype}'})"

@@ -378,6 +378,8 @@ def docstring_of(paragraphs: Sequence[str]) -> str:
 def _module(docstring: str, imports: set[str], parts: Sequence[str], body: str) -> str:
     """The text of a module, whose imports stand in isort's order."""
     code = "\n\n\n".join(part.strip("\n") for part in (*parts, body) if part.strip())
+    code = code.replace("torch.utils._pytree.", "pytree.")
+    imports = imports - {"import torch.utils._pytree"}
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
     imports = {*imports, "import torch", "import torch_tensorrt"}
     imports |= {"import copy"} if "copy" in used else set()
