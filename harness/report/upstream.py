@@ -168,7 +168,7 @@ def _context(standing: Standing, standings: Standings, release: Release) -> Iter
     defect = standing.defect
     own = own_torch_words(standings, standing, {release.version: release.pins.torch})
     if own:
-        yield f"- Seen with torch {version('torch')}; {own}."
+        yield f"- At its worst with torch {version('torch')}; {own}."
     if defect.blame == BY_DESIGN:
         yield "- It may be intended: the code does so on purpose."
     tried = [standings.of(defect.id, release) for release in standings.releases]

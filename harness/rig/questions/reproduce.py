@@ -214,7 +214,9 @@ def _script(
             if len(refusals) == tried:
                 without_script.append(verdict.label)
     if refusals:
-        return _none(f"a script alone does not show it: {'; '.join(refusals)}")
+        # Upstream does not know our labels.
+        said = _without_labels(refusals) if wanted.get("user_alone") else refusals
+        return _none(f"a script alone does not show it: {'; '.join(said)}")
     if without_script:
         return _none(f"no script asks for {', '.join(without_script)}")
     return _none("it does not fail so today")
@@ -241,10 +243,14 @@ def _of_verdict(lane: PackageLane, case: Case, wanted: Mapping[str, Any]) -> dic
                 return found
     except Unwritable as reason:
         return _none(f"the split that shows it cannot be written in short: {reason}")
-    ends = "; ".join(dict.fromkeys(each.partition(": ")[2] for each in refusals))
+    ends = "; ".join(_without_labels(refusals))
     return _none(
         f"only the exporter by itself shows it; convert_module() and save() do not ({ends})"
     )
+
+
+def _without_labels(refusals: Sequence[str]) -> list[str]:
+    return [*dict.fromkeys(each.partition(": ")[2] for each in refusals)]
 
 
 def _why(captured: CapturedProgram, route: Route, wanted: Mapping[str, Any]) -> Iterator[str]:
