@@ -234,7 +234,10 @@ def _place(
         )
     shape = _at(example, known[name]).shape
     if not -len(shape) <= int(axis) < len(shape):
-        raise CannotVary(f"dynamic {text!r}: {name} has {len(shape)} dimensions, {list(shape)}")
+        raise CannotVary(
+            f"dynamic {text!r}: {name} has {len(shape)} dimensions, {list(shape)}; count them from "
+            f"0, as in {name}:0"
+        )
     return Place(known[name], int(axis) % len(shape), low, high, named, (low, high))
 
 

@@ -42,19 +42,19 @@ def ops_meant(
             namespaces.
     """
     names = tuple(dict.fromkeys(map(plain, names)))
-    found = {name: _found(name, graph) for name in names}
-    lacking = [name for name in names if not found[name]]
+    ops_of = {name: found(name, graph) for name in names}
+    lacking = [name for name in names if not ops_of[name]]
     if lacking:
         lowered = made_of()
         for name in lacking:
-            made = _found(name, lowered)
+            made = found(name, lowered)
             sources = sorted({source for op in made for source in lowered[op]})
-            found[name] = tuple(dict.fromkeys([*sources, *made]))
-        packets = {_packet(op) for ops in found.values() for op in ops}
-        lacking = [name for name in lacking if not found[name] and _packet(name) not in packets]
+            ops_of[name] = tuple(dict.fromkeys([*sources, *made]))
+        packets = {_packet(op) for ops in ops_of.values() for op in ops}
+        lacking = [name for name in lacking if not ops_of[name] and _packet(name) not in packets]
         if lacking:
             raise NoSuchOp(_not_there(lacking, graph, lowered))
-    return tuple(dict.fromkeys(op for ops in found.values() for op in ops))
+    return tuple(dict.fromkeys(op for ops in ops_of.values() for op in ops))
 
 
 def plain(name: str) -> str:
@@ -63,8 +63,12 @@ def plain(name: str) -> str:
     return GETITEM if name in _GETITEMS else name.removeprefix(_PREFIX)
 
 
-def _found(name: str, ops: Collection[str]) -> tuple[str, ...]:
-    """The ops that a name means: the one of that name, or all of a packet's overloads."""
+def found(name: str, ops: Collection[str]) -> tuple[str, ...]:
+    """The ops that a plain name means: the one of that name, or all of a packet's overloads.
+
+    Raises:
+        NoSuchOp: they are in several namespaces.
+    """
     if name in ops:
         return (name,)
     of_packet = tuple(sorted(op for op in ops if _packet(op) == name))

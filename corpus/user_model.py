@@ -169,7 +169,7 @@ class UserModel:
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
                 f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
-                f"let inputs {_RETURN}"
+                f"{_on_a_gpu(error) or f'let inputs {_RETURN}'}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
         tensors = any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(returned))
@@ -194,11 +194,13 @@ class UserModel:
             )
         needed = _required(found)
         if needed:
+            own = name or found.__name__
+            maker_name = "make" if own != "make" else "made"
             raise self._wrong(
-                f"{name or found.__name__} takes arguments ({', '.join(needed)}); write a function "
-                f"without arguments that returns the model, such as `def make(): return "
-                f"{name or found.__name__}({', '.join(f'{each}=...' for each in needed)})`, and "
-                f"name {file}:make"
+                f"{own} takes arguments ({', '.join(needed)}); write a function without arguments "
+                f"that returns the model, such as `def {maker_name}(): return "
+                f"{own}({', '.join(f'{each}=...' for each in needed)})`, and name "
+                f"{file}:{maker_name}"
             )
         self.made_by = (module.__name__, f"{name or found.__name__}()")
         maker: Callable[[], Any] = found
@@ -313,9 +315,10 @@ class UserModel:
                 f"{path} imports {error.name}, which is not installed here; give --python of an "
                 f"environment that has it, or --with {error.name}"
             ) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._wrong(
-                f"{path} cannot be imported: {type(error).__name__}: {error}"
+                f"{path} cannot be imported: {type(error).__name__}: {error}; mend that, since the "
+                "file is imported as it stands"
             ) from error
         self._used[str(path.resolve())] = module
         return module

@@ -117,8 +117,10 @@ def main() -> None:
         code = application(sys.argv[1:])(standalone_mode=False)
     except KeyboardInterrupt:  # while modules are imported; in a command, typer takes it for itself
         fail(ExitCode.INTERRUPTED, INTERRUPTED)
-    except (UsageError, typer.BadParameter) as error:
+    except UsageError as error:
         fail(ExitCode.USAGE, str(error))
+    except typer.BadParameter as error:
+        fail(ExitCode.USAGE, error.format_message())  # with the option's name
     except Unavailable as reason:
         fail(ExitCode.INCONCLUSIVE, str(reason))
     except SurroundingsError as error:

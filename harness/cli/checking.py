@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from harness.base.errors import ExitCode, SurroundingsError, UsageError
+from harness.base.errors import ExitCode, SurroundingsError, Unavailable, UsageError
 from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
@@ -132,7 +132,7 @@ def check_command(
         else:
             back = not (releases or first)
             checked = check(place, asked, options, toolchain, catalogue, progress.of, go_back=back)
-    except UsageError:
+    except (UsageError, Unavailable):  # before anything was run
         if new:
             _remove(place, out_dir)
         raise

@@ -111,9 +111,10 @@ def models_place(options: ModelOptions, out: Path, keep: Path | None = None) -> 
     """
     file = Path(options.model.partition(":")[0])
     if not file.is_file():
+        lacking = f"{file} is a folder" if file.is_dir() else f"there is no file {file}"
         raise UsageError(
-            f"{options.model}: there is no file {file}; name a model as FILE.py:CLASS, an archive "
-            "as FILE.pt2, or several in a FILE.toml"
+            f"{options.model}: {lacking}; name a model as FILE.py:CLASS, an archive as FILE.pt2, "
+            "or several in a FILE.toml"
         )
     if file.suffix == ".toml":
         if dataclasses.replace(options, model="") != ModelOptions(""):

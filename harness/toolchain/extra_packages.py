@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-from harness.base.errors import SurroundingsError, UsageError
+from harness.base.errors import SurroundingsError, Unavailable, UsageError
 from harness.base.process import run
 from harness.toolchain import Toolchain
 from harness.toolchain.cache import guarded, locked, workspace
@@ -28,7 +28,7 @@ def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) ->
 
     Raises:
         UsageError: there is no such Python, or it has no torch, or both are asked for.
-        SurroundingsError: the packages cannot be installed.
+        Unavailable: the packages cannot be installed.
     """
     if python and packages:
         raise UsageError("--with and --python: install the packages into that environment instead")
@@ -78,4 +78,7 @@ def _install(made: Path, packages: tuple[str, ...], toolchain: Toolchain) -> Non
     command += ["--no-index"] if toolchain.offline else []
     done = run([*command, *packages])
     if done.code != 0:
-        raise SurroundingsError(f"--with {' '.join(packages)}: {done.last_words}")
+        raise Unavailable(
+            f"--with {' '.join(packages)}: {done.last_words}",
+            "name packages as `pip install` takes them, or give --python of an environment",
+        )

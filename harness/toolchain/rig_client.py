@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import digest_of, replace_file
-from harness.base.process import lines_of
+from harness.base.process import Ended, how_it_ended, lines_of
 from harness.base.program import PROGRAM
 from harness.toolchain.cache import ANSWERS, CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT, QUESTIONS_MODULE, rig_command
@@ -117,16 +117,29 @@ def answers_of(python: str, question: str, **request: Any) -> Iterator[Any]:
 
 def _printed(python: str, question: str, **request: Any) -> Iterator[str]:
     stdin = json.dumps({"question": question, **request})
+    answered = False
     for line in lines_of(rig_command(python, QUESTIONS_MODULE), folder=PROJECT_ROOT, stdin=stdin):
         if isinstance(line, str):
+            answered = True
             yield line
         elif line.code == ExitCode.USAGE:
             raise UsageError(line.last_words)
+        elif question == "cases" and request["corpus"] and not (answered or _by_itself(line)):
+            raise UsageError(
+                f"{', '.join(Path(place).stem for place in request['corpus'])}: the process that "
+                f"imports it ended: {how_it_ended(line.code)}",
+                "mend what it does there",
+            )
         elif line.code != 0:
             raise SurroundingsError(
                 f"asking the rig for {question} failed: {line.last_words}",
                 f"`{PROGRAM} doctor` tells what is missing",
             )
+
+
+def _by_itself(ended: Ended) -> bool:
+    """Whether the rig ended with a traceback of its own, and not by what a user's code does."""
+    return ended.code == 1 and bool(ended.complaint)
 
 
 def kept(cache: Path, python: str, ask: Callable[[], str]) -> str:

@@ -1,4 +1,4 @@
-"""The four ways to get `check` wrong in the first minute: one sentence each, and exit code 2."""
+"""The ways to get `check` wrong in the first minute: one sentence each, and exit code 2."""
 
 import json
 import zipfile
@@ -29,7 +29,29 @@ def example():
 
 def wrong_inputs():
     return (torch.randn(4, 9),)
+
+class OnGpu(Ranker):
+    def __init__(self):
+        super().__init__(20)
+
+    def forward(self, x):
+        return super().forward(x.cuda())
+
+def make_sized(items):
+    return Ranker(items)
 """
+#: What a file does when it is imported, and what is told of it.
+IMPORTS = {
+    "a colon is missing": ("def f()\n", "cannot be imported: SyntaxError: expected ':' ("),
+    "it exits": ("import sys; sys.exit(3)", "cannot be imported: SystemExit: 3; mend that"),
+    "it ends the process": ("import os; os._exit(0)", "imports it ended: exited with code 0; mend"),
+    "it is killed": (
+        "import os; print('now', flush=True); os.kill(os.getpid(), 11)",
+        "imports it ended: killed by SIGSEGV; mend what it does there",
+    ),
+    "it imports what is not there": ("import no_such_package", "--with no_such_package"),
+    "it defines no model": ("import torch", "defines no class of torch.nn.Module; write FILE.py:"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +92,45 @@ def test_a_class_that_needs_arguments_is_told_with_the_function_to_write(ranker)
     line = refusal(f"{ranker}:Ranker")
     assert "Ranker takes arguments (items)" in line
     assert "`def make(): return Ranker(items=...)`" in line
+    line = refusal(f"{ranker}:make_sized")
+    assert line.endswith(f"`def make(): return make_sized(items=...)`, and name {ranker}:make")
+
+
+@pytest.mark.parametrize(("text", "told"), IMPORTS.values(), ids=IMPORTS)
+def test_a_file_that_cannot_be_imported_is_told_with_what_happens(text, told, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    line = refusal(file)
+    assert line.startswith("error: mine: ")
+    assert told in line
+
+
+def test_a_model_or_inputs_on_a_gpu_are_told_that_everything_runs_on_the_cpu(ranker):
+    line = refusal(f"{ranker}:OnGpu")
+    assert line.endswith("everything runs on the CPU here, so leave .cuda() and device='cuda' out")
+
+
+def test_a_dimension_that_an_input_has_not_is_told_with_those_that_it_has(ranker):
+    line = refusal(f"{ranker}:make", "--dynamic", "x:2=2:64")
+    assert line.endswith("x has 2 dimensions, [4, 8]; count them from 0, as in x:0")
+
+
+def test_a_folder_is_told_to_be_one(ranker):
+    told = f"error: {ranker.parent}: {ranker.parent} is a folder; name a model as FILE.py:CLASS"
+    assert told in refusal(ranker.parent)
+
+
+def test_a_number_that_an_option_does_not_take_is_told_with_the_option(ranker):
+    line = refusal(f"{ranker}:make", "--timeout", "0")
+    assert line == (
+        "error: Invalid value for '--timeout': Input should be greater than or equal to 1"
+    )
+
+
+def test_an_op_that_only_torch_s_own_lowering_makes_is_told_with_what_the_release_keeps(ranker):
+    line = refusal(f"{ranker}:make", "--fallback", "topk", "--fallback", "addmm")
+    assert "no op of the lowered graph is aten.addmm.default; " in line
+    assert "the release keeps aten.linear.default: name that instead" in line
 
 
 def test_an_archive_of_another_torch_is_told_with_both_torches(tmp_path):

@@ -45,7 +45,8 @@ class CannotAsk(Exception):
 class CapturedProgram:
     """A case, built and captured once, to be shared by all its cells.
 
-    ``case`` names the ops that fall back as both lanes take them, whatever words its user chose.
+    ``case`` names the ops that fall back as both lanes take them, whatever words its user chose;
+    ``unnamed`` are those that are the graph lane's alone: a user named what lowering makes of them.
     ``eager`` is what the values are held against: the model, or for a handmade case its split
     module before any engine is built. ``exported`` is None for a handmade case.
     """
@@ -56,6 +57,7 @@ class CapturedProgram:
     exported: ExportedProgram | None
     calls: tuple[Inputs, ...]
     device: str = "cpu"
+    unnamed: frozenset[str] = frozenset()
 
     @property
     def example(self) -> Inputs:
@@ -113,10 +115,12 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
             _as_before(module, attributes)
     else:  # its module is in evaluation, and its weights are the user's
         model, exported = program.model, torch.export.load(program.archive)
+    unnamed: frozenset[str] = frozenset()
     if is_from_elsewhere(case):
-        case = dataclasses.replace(case, fallback=fallbacks_meant(case, exported))
+        fallback, unnamed = fallbacks_meant(case, exported)
+        case = dataclasses.replace(case, fallback=fallback)
     calls = _sizes_apart(program, exported, calls)
-    return CapturedProgram(case, program, model, exported, calls)
+    return CapturedProgram(case, program, model, exported, calls, unnamed=unnamed)
 
 
 def _as_before(module: torch.nn.Module, attributes: Mapping[str, Any]) -> None:

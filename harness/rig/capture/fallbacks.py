@@ -7,20 +7,27 @@ from torch.fx import Graph, Node
 from torch.fx.node import _get_qualified_name
 
 from corpus.case import Case
-from corpus.op_names import GETITEM, MadeOf, NoSuchOp, ops_meant
+from corpus.op_names import GETITEM, MadeOf, NoSuchOp, found, ops_meant, plain
 
 
-def fallbacks_meant(case: Case, exported: ExportedProgram) -> tuple[str, ...]:
+def fallbacks_meant(
+    case: Case, exported: ExportedProgram
+) -> tuple[tuple[str, ...], frozenset[str]]:
     """The ops of a program that a case sends to PyTorch, by the names that both lanes take.
+
+    Returns:
+        All of them, and those that no user named: lowering makes of them what he did name.
 
     Raises:
         NoSuchOp: with the case's name.
     """
     graph = ops_of(exported.graph)
     try:
-        return ops_meant(case.fallback, graph, lambda: made_in_lowering(exported))
+        meant = ops_meant(case.fallback, graph, lambda: made_in_lowering(exported))
     except NoSuchOp as error:
         raise NoSuchOp(f"{case.name}: {error}") from error
+    named = {op for name in case.fallback for op in found(plain(name), graph)}
+    return meant, frozenset(meant) & graph - named
 
 
 def ops_of(graph: Graph) -> frozenset[str]:

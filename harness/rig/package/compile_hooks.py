@@ -73,8 +73,13 @@ def timed_parts() -> Iterator[dict[Stage, float]]:
 
 
 @contextmanager
-def fallbacks_required(case: str, fallback: Collection[str], exported: Graph) -> Iterator[None]:
+def fallbacks_required(
+    case: str, fallback: Collection[str], exported: Graph, unnamed: Collection[str] = ()
+) -> Iterator[None]:
     """See that every fallback is in what the one `compile` inside partitions.
+
+    Args:
+        unnamed: exported ops of which torch's own lowering makes what a user named.
 
     Raises:
         NothingFallsBack: out of `compile`, before anything is partitioned.
@@ -82,7 +87,7 @@ def fallbacks_required(case: str, fallback: Collection[str], exported: Graph) ->
     before = ops_of(exported)
 
     def require(lowered: Any) -> None:
-        reason = lost(fallback, before, ops_of(lowered.graph))
+        reason = lost(fallback, before, ops_of(lowered.graph), unnamed)
         if reason:
             raise NothingFallsBack(f"{case}: {reason}")
 
@@ -90,12 +95,28 @@ def fallbacks_required(case: str, fallback: Collection[str], exported: Graph) ->
         yield
 
 
-def lost(fallback: Collection[str], exported: Collection[str], lowered: Collection[str]) -> str:
+def lost(
+    fallback: Collection[str],
+    exported: Collection[str],
+    lowered: Collection[str],
+    unnamed: Collection[str] = (),
+) -> str:
     """Which fallbacks lowering has made something else of, and what; empty if none.
+
+    Torch's own lowering makes `aten.addmm` of an `aten.linear` that every release keeps.
 
     A case may name an op twice, as it is exported and as it is lowered: then none is lost. An op
     that lowering folds into a constant or deletes is not lost either: that is the release's answer.
     """
+    known = {op.rpartition(".")[0] for op in (*exported, *lowered)}
+    nowhere = [name for name in fallback if name.rpartition(".")[0] not in known]
+    if unnamed and nowhere:
+        kept = ", ".join(sorted({*unnamed} & {*lowered}))
+        other = f"the release keeps {kept}: name that instead" if kept else "name another one"
+        return (
+            f"{FALLS_BACK_TO_NOTHING}: no op of the lowered graph is {', '.join(nowhere)}; "
+            f"{other} (it has {', '.join(sorted(lowered))})"
+        )
     gone = [name for name in fallback if _has(exported, name) and name not in lowered]
     instead = [name for name in fallback if not _has(exported, name) and name in lowered]
     if not gone or instead:

@@ -88,22 +88,23 @@ def compile_like_a_user(
     case, inputs = captured.case, described_inputs(package, captured)
     assert captured.exported is not None
     # Settings of the case may send other ops to PyTorch than it names.
-    named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(case)
-    with fallbacks_required(case.name, named, captured.exported.graph):
+    named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(captured)
+    with fallbacks_required(case.name, named, captured.exported.graph, captured.unnamed):
         compiled: GraphModule = package.dynamo.compile(
             captured.exported,
             arg_inputs=inputs.args,
             kwarg_inputs=dict(inputs.kwargs),
-            **{**more, **settings_of(case)},
+            **{**more, **settings_of(captured)},
         )
     return compiled
 
 
-def settings_of(case: Case) -> dict[str, Any]:
+def settings_of(captured: CapturedProgram) -> dict[str, Any]:
     """The settings that a case's user gives to `compile`, in their order."""
+    case = captured.case
     return {
         # As text: up to 2.7 an op itself, which this torch does not pickle, cannot be in settings.
-        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(case)},
+        "torch_executed_ops": {op_as_text(name) for name in named_by_a_user(captured)},
         "min_block_size": case.min_block_size,
         **copy.deepcopy(dict(case.settings)),
     }
@@ -150,13 +151,15 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
     return Inputs(*described)
 
 
-def named_by_a_user(case: Case) -> tuple[str, ...]:
+def named_by_a_user(captured: CapturedProgram) -> tuple[str, ...]:
     """The ops that a user names in `torch_executed_ops` for what a case sends to PyTorch.
 
     The graph lane's splitter has to be told that a tuple's getitems fall back with it. A release
     lets them, and who names getitem there takes the elements of every engine's tuples away from it.
+    What is made of an op in lowering falls back by its own name alone, as in the product.
     """
-    return tuple(name for name in case.fallback if name != GETITEM)
+    left_out = {GETITEM, *captured.unnamed}
+    return tuple(name for name in captured.case.fallback if name not in left_out)
 
 
 def op_as_text(name: str) -> str:

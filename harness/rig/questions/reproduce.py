@@ -160,7 +160,7 @@ def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, show
         saving = {**route.row.save, **dict(case.save_keywords)}
         if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
             saving["dynamic_shapes"] = True
-    return package_script(shown, verdict, captured, settings_of(case), saving)
+    return package_script(shown, verdict, captured, settings_of(captured), saving)
 
 
 def _shown(case: Case, wanted: Mapping[str, Any], route: Route, **of_subject: str) -> Shown:

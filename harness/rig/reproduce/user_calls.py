@@ -19,7 +19,7 @@ import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
-from harness.rig.package.compiling import described_inputs, settings_of
+from harness.rig.package.compiling import described_inputs, op_as_text, settings_of
 from harness.rig.reproduce.code import ENGINE_PREFIX, WHOLE, CaseWriter, Unwritable
 from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
 from harness.wire.routes import Route
@@ -255,7 +255,7 @@ def _compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
         given = [block("arg_inputs=[", [writer.value(each) for each in described.args], "]")]
         if described.kwargs:
             given.append(f"kwarg_inputs={writer.value(dict(described.kwargs))}")
-    settings = settings_of(captured.case).items()
+    settings = settings_of(captured).items()
     stated = (f"{name}={writer.value(item)}" for name, item in settings)
     yield block("compiled = torch_tensorrt.dynamo.compile(", ["program", *given, *stated], ")")
 
@@ -279,7 +279,9 @@ _PARTS: Final = {
 
 def _partitioning(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
     """What `compile` does behind its lowering: it partitions, and converts what becomes engines."""
-    settings = settings_of(captured.case)
+    settings = settings_of(captured)
+    # The exported graph is partitioned as it is, and so by what its ops are called there.
+    settings["torch_executed_ops"] |= {op_as_text(name) for name in captured.unnamed}
     taken = ("min_block_size", "torch_executed_ops")
     given = [f"{name}={writer.value(settings[name])}" for name in taken]
     whole = "program.module(check_guards=False)"  # whose guards would be a piece of their own
@@ -290,7 +292,7 @@ def _partitioning(captured: CapturedProgram, writer: UserWriter) -> Iterator[str
 def converting(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
     """What `compile` does with a split module: it converts what becomes engines, if anything."""
     if any(name.startswith(ENGINE_PREFIX) for name, _ in captured.split().named_children()):
-        settings = settings_of(captured.case).items()
+        settings = settings_of(captured).items()
         stated = [f"{name}={writer.value(value)}" for name, value in settings]
         yield block("settings = CompilationSettings(", stated, ")")
         yield _CONVERTING

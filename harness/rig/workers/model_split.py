@@ -123,7 +123,7 @@ def structure_of(prepared: PreparedCase) -> str:
 
 def _fallbacks(package: types.ModuleType, prepared: PreparedCase) -> Iterator[dict[str, Any]]:
     """Each op that stays in PyTorch, how often, and why."""
-    named = set(named_by_a_user(prepared.case))
+    named = set(named_by_a_user(prepared.captured))
     counts: Counter[tuple[str, str]] = Counter()
     for module in (prepared.split, *prepared.split.children()):
         if not isinstance(module, GraphModule):

@@ -49,9 +49,17 @@ def test_a_refused_name_is_told_with_its_case_and_with_what_lowering_makes(expor
     assert "lowering makes aten.native_layer_norm.default, " in str(told.value)
 
 
+@pytest.mark.parametrize("also", [(), ("layer_norm",)])
+def test_an_op_that_lowering_takes_apart_falls_back_unnamed_unless_a_user_names_it(exported, also):
+    fallback, unnamed = fallbacks_meant(named("native_layer_norm", *also), exported)
+    assert {*fallback} == {"aten.layer_norm.default", "aten.native_layer_norm.default"}
+    assert unnamed == (set() if also else {"aten.layer_norm.default"})
+
+
 def test_a_tuple_s_getitems_fall_back_with_the_op_that_makes_it(exported):
-    fallback = fallbacks_meant(named("topk"), exported)
+    fallback, unnamed = fallbacks_meant(named("topk"), exported)
     assert fallback == ("aten.topk.default",)
+    assert not unnamed
     split = split_module(exported.module(check_guards=False), fallback, 1)
     of = {name: [str(node.target) for node in nodes(child)] for name, child in children(split)}
     assert of["_run_on_gpu_1"] == ["aten.topk.default", *["<built-in function getitem>"] * 2]
