@@ -140,7 +140,7 @@ class UserModel:
             except Exception as error:
                 raise self._wrong(
                     f"the function of the inputs raises {type(error).__name__}: {error}; "
-                    f"{_on_a_gpu(error) or f'mend it, and let it {_RETURN}'}"
+                    f"{_instead(error) or f'mend it, and let it {_RETURN}'}"
                 ) from error
 
     def _made_model(self) -> torch.nn.Module:
@@ -150,7 +150,7 @@ class UserModel:
             call = self.made_by[1] if self.made_by else self._entry.model
             other = "mend it, or name a function without arguments that returns the model"
             raise self._wrong(
-                f"{call} raises {type(error).__name__}: {error}; {_on_a_gpu(error) or other}"
+                f"{call} raises {type(error).__name__}: {error}; {_instead(error) or other}"
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
@@ -169,7 +169,7 @@ class UserModel:
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
                 f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
-                f"{_on_a_gpu(error) or f'let inputs {_RETURN}'}"
+                f"{_instead(error) or f'let inputs {_RETURN}'}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
         tensors = any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(returned))
@@ -371,11 +371,14 @@ def _tensors(model: torch.nn.Module, example: Inputs) -> Iterator[torch.Tensor]:
             yield leaf
 
 
-def _on_a_gpu(error: Exception) -> str:
-    """What to write instead, if the error is that there is no GPU."""
-    if not any(each in str(error) for each in _NO_GPU):
+def _instead(error: Exception) -> str:
+    """What to write instead, if the error is that there is no GPU, or no such file."""
+    if any(each in str(error) for each in _NO_GPU):
+        return "everything runs on the CPU here, so leave .cuda() and device='cuda' out"
+    name = error.filename if isinstance(error, FileNotFoundError) else None
+    if not isinstance(name, str) or Path(name).is_absolute():
         return ""
-    return "everything runs on the CPU here, so leave .cuda() and device='cuda' out"
+    return f'open it from where its own file lies, as Path(__file__).with_name("{name}")'
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

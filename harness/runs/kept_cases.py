@@ -22,7 +22,7 @@ from harness.wire.records import CaseInfo
 #: In a run's folder: copies of the files, as deep as they lay, and what was read of them.
 CASES: Final = "cases"
 _READ: Final = "cases.json"
-#: An archive that is larger is not copied.
+#: Of files that are larger together, the largest are not copied.
 _LARGEST_BYTES: Final = 200_000_000
 
 
@@ -74,9 +74,11 @@ def keep_cases(
         return
     sums = {file: sha256_of(Path(file)) for file in files}
     root = Path(os.path.commonpath([Path(each).parent for each in (*sums, *places)]))
-    for file in map(Path, sums):
-        if file.stat().st_size > _LARGEST_BYTES:
-            continue
+    copied = 0
+    for file in sorted(map(Path, sums), key=lambda file: file.stat().st_size):
+        copied += file.stat().st_size
+        if copied > _LARGEST_BYTES:
+            break
         copy = run.path / CASES / file.relative_to(root)
         with written_to(run.path):
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -37,6 +37,9 @@ class OnGpu(Ranker):
     def forward(self, x):
         return super().forward(x.cuda())
 
+def make_stored():
+    return torch.load("weights.pt")
+
 def make_sized(items):
     return Ranker(items)
 """
@@ -108,6 +111,11 @@ def test_a_file_that_cannot_be_imported_is_told_with_what_happens(text, told, tm
 def test_a_model_or_inputs_on_a_gpu_are_told_that_everything_runs_on_the_cpu(ranker):
     line = refusal(f"{ranker}:OnGpu")
     assert line.endswith("everything runs on the CPU here, so leave .cuda() and device='cuda' out")
+
+
+def test_a_file_that_a_model_does_not_find_is_told_with_how_to_name_it(ranker):
+    line = refusal(f"{ranker}:make_stored")
+    assert line.endswith('where its own file lies, as Path(__file__).with_name("weights.pt")')
 
 
 def test_a_dimension_that_an_input_has_not_is_told_with_those_that_it_has(ranker):

@@ -26,6 +26,7 @@ from harness.rig.capture.capture import capture
 from harness.rig.cell.prepare import refusal
 from harness.rig.questions import CannotAnswer
 from harness.rig.questions.case_sources import case_digests
+from harness.rig.questions.opened_files import OpenedFiles
 from harness.rig.trying import CameToNothing, tried
 from harness.wire.record_json import to_json
 from harness.wire.records import CaseInfo
@@ -44,22 +45,24 @@ def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     if request["corpus"]:
         torch.set_num_threads(1)  # a process whose pool of threads is warm cannot be forked
+    opened = OpenedFiles()
     elsewhere.load(request["corpus"])
     known = all_cases()
     for case in known:
-        yield to_json(_info(case))
+        yield to_json(_info(case, opened))
     own = {} if request["corpus"] else case_digests(known, Path(corpus.__file__).parent)
-    files = sorted(map(str, sources_elsewhere()))
+    theirs = sources_elsewhere()
+    files = sorted({*map(str, theirs), *opened.below(theirs)})
     yield {"corpus_digest": corpus_digest(), "case_digests": own, "files": files}
 
 
-def _info(case: Case) -> CaseInfo:
+def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
     """A case as the controller sees it.
 
     The project's own cases declare whether they have dynamic dimensions, since to build a model can
     take seconds; others need not, and are built.
     """
-    built = _built(case) if is_from_elsewhere(case) else {}
+    built = _built(case, opened) if is_from_elsewhere(case) else {}
     return CaseInfo(
         name=case.name,
         family=case.family.value,
@@ -87,8 +90,10 @@ def _declared_at(case: Case) -> str:
     return f"{Path(code.co_filename).resolve()}:{code.co_firstlineno}"
 
 
-def _built(case: Case) -> dict[str, Any]:
+def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
     """Whether it has dynamic dimensions, or what is wrong with it, found in a fork of this process.
+
+    What it opens there is added to what was ``opened``.
 
     What raises something of its own says why when it is captured.
     """
@@ -101,13 +106,18 @@ def _built(case: Case) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 - somebody's model, whatever it raises
             return {}
 
+    def build_and_tell() -> dict[str, Any]:
+        return {**build(), "opened": opened.below(sources_elsewhere())}
+
     try:
-        return tried(build, BUILD_LIMIT_S)
+        built = tried(build_and_tell, BUILD_LIMIT_S)
     except CameToNothing as error:
         return {
             "wrong": f"{case.name}: the process that builds the model and calls it once {error}; "
             "mend what it does there"
         }
+    opened.add(built.pop("opened"))
+    return built
 
 
 def split_text(request: Mapping[str, Any]) -> Iterator[str]:
