@@ -12,6 +12,7 @@ from harness.cli.common import tell, toolchain_for
 from harness.cli.running import show_verdict
 from harness.expectations import EXPECTATIONS
 from harness.run.judged_run import JudgedRun, reopen, summary_of
+from harness.runs.kept_cases import merge_cases
 from harness.runs.merging import Part, merge
 from harness.runs.run_folder import RunFolder, RunState
 
@@ -23,10 +24,11 @@ def merge_command(
     expectations: option.ExpectationsFolder = EXPECTATIONS,
 ) -> int:
     """Join runs of several environments or machines into a new run, and judge it."""
-    parts = [_part(RunFolder.open(name, out_dir)) for name in runs]
-    merged = merge(parts, allow_mismatch=allow_mismatch)
+    folders = [RunFolder.open(name, out_dir) for name in runs]
+    merged = merge([_part(folder) for folder in folders], allow_mismatch=allow_mismatch)
     with RunFolder.create(out_dir, merged.provenance, merged.plan) as folder:
         folder.append(*merged.records.values())
+        merge_cases(folder, folders)
     judged = reopen(str(folder.path), out_dir, toolchain_for(), load_catalogue(), expectations)
     _write_results(judged)
     for mismatch in merged.provenance.mismatches:

@@ -162,7 +162,8 @@ def own_answer(matrix: CaseMatrix) -> OwnAnswer | None:
     found = {release: matrix.safest(release) for release in matrix.calls}
     whole = [release for release, call in found.items() if call.right == asked]
     use = max(whole, key=matrix.releases.index) if whole else newest
-    yours = "your case" if asked == 1 else f"all {asked} of your cases"
+    several = "both" if asked == 2 else f"all {asked}"
+    yours = "your case" if asked == 1 else f"{several} of your cases"
     right = found[newest].right
     by = f" by {found[newest].call}" if right else ""
     told = f"{newest} is right for {right} of them{by}" if asked > 1 else f"{newest} is not"

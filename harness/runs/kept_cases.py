@@ -89,6 +89,21 @@ def keep_cases(
     run.write(_READ, {"files": sums, "root": str(root), "cases": read})
 
 
+def merge_cases(merged: RunFolder, runs: Iterable[RunFolder]) -> None:
+    """Keep in a merged run what one of its runs kept, and what all know of the models."""
+    runs = tuple(runs)
+    places, known = merged.provenance().corpus, merged.lacking()
+    kept = (run for run in runs if (run.path / _READ).is_file())
+    of_places = next((run for run in kept if run.provenance().corpus == places), None)
+    if of_places is not None and of_places.path != merged.path:
+        with written_to(merged.path):
+            shutil.copy(of_places.path / _READ, merged.path / _READ)
+            shutil.copytree(of_places.path / CASES, merged.path / CASES, dirs_exist_ok=True)
+    for case, lacks in dict(pair for run in runs for pair in run.lacking().items()).items():
+        if case not in known:
+            merged.add_lacking(case, lacks)
+
+
 def _moved(models: Path, files: Iterable[str]) -> str:
     """The text of a models file in which other files are named from where it lies."""
     text = models.read_text(encoding="utf-8")

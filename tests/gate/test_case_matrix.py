@@ -151,7 +151,7 @@ def test_the_first_line_names_the_newest_release_and_the_call_that_is_right_for_
     other = [saved("a", "2.14.0", route="no-retrace"), saved("b", "2.14.0", ERROR, route="export")]
     told = answered(*before, *now, *other)
     assert told == OwnAnswer(
-        "Use Torch-TensorRT 2.14.0 and save(m, f): right for all 2 of your cases",
+        "Use Torch-TensorRT 2.14.0 and save(m, f): right for both of your cases",
         "Right in 2.14.0: save(m, f) 2 of 2, save(retrace=False) 1 of 1, "
         "save(retrace=False, use_legacy_exporter=False) 0 of 1",
         newest_is_right=True,
@@ -167,7 +167,7 @@ def test_where_an_older_release_alone_is_right_for_all_cases_it_is_named_and_the
     told = answered(*before, saved("a", "2.14.0"), saved("b", "2.14.0", ERROR))
     assert told is not None
     assert told.words == (
-        "Use Torch-TensorRT 2.13.0 and save(m, f): right for all 2 of your cases; "
+        "Use Torch-TensorRT 2.13.0 and save(m, f): right for both of your cases; "
         "2.14.0 is right for 1 of them by save(m, f)"
     )
     assert not told.newest_is_right
@@ -179,12 +179,12 @@ def test_where_an_older_release_alone_is_right_for_all_cases_it_is_named_and_the
         ([saved("a", "2.14.0", ERROR)], "No release is right for your case"),
         (
             [saved("a", "2.14.0"), saved("b", "2.14.0", SILENT)],
-            "No release is right for all 2 of your cases: 2.14.0 is right for 1 of them by "
+            "No release is right for both of your cases: 2.14.0 is right for 1 of them by "
             "save(m, f)",
         ),
         (
             [saved(case, "2.14.0", ERROR) for case in "ab"],
-            "No release is right for all 2 of your cases: 2.14.0 is right for 0 of them",
+            "No release is right for both of your cases: 2.14.0 is right for 0 of them",
         ),
     ],
     ids=["one", "some", "none"],
@@ -202,7 +202,7 @@ def test_a_save_that_compile_stops_is_right_for_nobody_and_a_case_nobody_asked_d
     told = answered(*cells, unsupported(key("c", "2.14.0"), "at capture: E"))
     assert told is not None
     assert told.words == (
-        "No release is right for all 2 of your cases: 2.14.0 is right for 1 of them by save(m, f); "
+        "No release is right for both of your cases: 2.14.0 is right for 1 of them by save(m, f); "
         "1 more could not be asked"
     )
     assert told.calls == "Right in 2.14.0: compile 1 of 2, save(m, f) 1 of 2"

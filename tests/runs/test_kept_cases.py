@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.runs import kept_cases as module
-from harness.runs.kept_cases import CASES, keep_cases, kept_cases
+from harness.runs.kept_cases import CASES, keep_cases, kept_cases, merge_cases
 from harness.runs.run_folder import RunFolder
 from tests.record_builders import case, key, planned, provenance
 
@@ -73,3 +73,19 @@ def test_the_project_s_own_cases_and_those_of_a_package_are_not_copied(tmp_path)
         with RunFolder.create(tmp_path, where, [planned(key())]) as folder:
             keep_cases(folder, places, [], [case("a")])
             assert kept_cases(folder) is None
+
+
+def test_a_merged_run_keeps_what_its_runs_kept_and_what_they_know_of_the_models(
+    run, user, tmp_path
+):
+    with RunFolder.create(tmp_path / "others", run.provenance(), run.plan()) as other:
+        other.add_lacking("mine", ["state"])
+    with RunFolder.create(tmp_path / "merged", run.provenance(), run.plan()) as merged:
+        merge_cases(merged, [other, run])
+        merge_cases(merged, [merged])
+    user[0].write_text("edited\n")
+    kept = kept_cases(merged)
+    assert kept.runnable() == (str(merged.path / CASES / "models" / "mine.toml"),)
+    assert kept.cases == (case("mine"),)
+    assert (merged.path / CASES / "mine.py").read_text() == "as it was\n"
+    assert merged.lacking() == {"mine": ("state",)}
