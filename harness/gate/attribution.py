@@ -43,8 +43,14 @@ def attributed(
     register: Register,
     likes: Mapping[str, str] | None = None,
 ) -> list[Attributed]:
-    """Every failure of the judged cells, each fact with its defect."""
-    facts = []
+    """Every failure of the judged cells, each fact with its defect.
+
+    What no table tells of a candidate is what the same cell of the release shows, if that does.
+
+    Args:
+        likes: by candidate, the release whose defects it may have.
+    """
+    facts: list[Attributed] = []
     for record in records:
         if record.hypothetical or record.state is not CellState.ENDED or not record.failures:
             continue
@@ -61,6 +67,12 @@ def attributed(
             names = tuple(defect.id for defect in found_out)
             one, alike = (names[0], ()) if len(names) == 1 else ("", names)
             facts.append(Attributed(key, fact, one, expected=False, alike=alike))
+    by_release = {(each.key, each.fact.seen): each for each in facts} if likes else {}
+    for number, each in enumerate(facts):
+        like = dataclasses.replace(each.key, subject=(likes or {}).get(each.key.subject, ""))
+        same = by_release.get((like, each.fact.seen))
+        if same and not (each.defect or each.alike):
+            facts[number] = dataclasses.replace(each, defect=same.defect, alike=same.alike)
     return facts
 
 

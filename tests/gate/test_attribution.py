@@ -162,6 +162,14 @@ def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():
     assert (told.defect, told.expected) == ("old", False)
 
 
+def test_wrong_numbers_of_a_candidate_are_what_the_same_cell_of_its_release_shows():
+    known = register(defect("kept", Sign("values", "boom")))
+    places = [("own", "2.14.0"), ("own", "file:1"), ("other", "file:1")]
+    records = [record(key(*place), failed(Oracle.VALUES)) for place in places]
+    told = attributed(records, table(), known, {"file:1": "2.14.0"})
+    assert [each.defect for each in told] == ["kept", "kept", ""]
+
+
 def test_of_many_defects_those_with_the_most_cells_are_named_and_the_others_counted():
     none: dict[str, int] = {}
     broken = {f"defect-{number}": number for number in range(1, 9)}
