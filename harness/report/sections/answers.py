@@ -212,6 +212,9 @@ def _breaks(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
 def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
     """What the candidate does otherwise: in the console's words, or the defects by their titles."""
     name, changes = q.candidate.subject, run.changes
+    # The order in which the search of the page tells them: by harm, then as the table has them.
+    rows = sorted(_rows(run), key=lambda row: row.severity)
+    place = {row.defect.id: at for at, row in enumerate(rows)}
     if told := run.differences.get(name):
         kinds = by_kind(told)
         # What is worse is read first.
@@ -220,8 +223,11 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             if kind == "else":
                 yield Answer("In defects", titles[0])
             else:
-                items = tuple(_titled_item(run, each) for each in titles)
-                yield Answer(kind.capitalize(), f"{len(items)}:", items, _FEWER_SEEN)
+                named = sorted(
+                    (_titled_item(run, each) for each in titles),
+                    key=lambda item: place.get(item.defect, len(place)),
+                )
+                yield Answer(kind.capitalize(), f"{len(named)}:", tuple(named), _FEWER_SEEN)
         return
     of: Mapping[str, Iterable[Defect]]
     if changes and changes.before == q.baseline.subject and changes.release == name:
@@ -243,9 +249,6 @@ def _in_defects(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
             "Breaks": [each.defect for each in q.causes_new],
         }
         means = {}
-    # The order in which the search of the page tells them: by harm, then as the table has them.
-    rows = sorted(_rows(run), key=lambda row: row.severity)
-    place = {row.defect.id: at for at, row in enumerate(rows)}
     for asked, listed in of.items():
         defects = sorted(listed, key=lambda each: place.get(each.id, len(place)))
         fixed = asked == "Fixed defects"

@@ -232,7 +232,8 @@ def scope(run: ReportedRun) -> str:
     for section in PACKAGES:
         package = run.view(section)
         if package and package.lane is not run.lane:
-            asked = _releases({row.release for row in package.rows})
+            known = {spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE}
+            asked = _releases({row.release for row in package.rows} & known)
             parts.append(f"{named(package.lane)}: {asked}, {text.plural(package.cases, 'case')}")
     kinds_of_lanes = run.compared.kinds
     if any(kind_of(key.environment) != kinds_of_lanes[key.lane] for key in run.plan):
