@@ -379,16 +379,14 @@ def _module(docstring: str, imports: set[str], parts: Sequence[str], body: str) 
     """The text of a module, whose imports stand in isort's order."""
     code = "\n\n\n".join(part.strip("\n") for part in (*parts, body) if part.strip())
     code = code.replace("torch.utils._pytree.", "pytree.")
-    imports = imports - {"import torch.utils._pytree"}
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-    imports = {*imports, "import torch", "import torch_tensorrt"}
+    imports = {*imports, "import torch", "import torch_tensorrt"} - {"import torch.utils._pytree"}
     imports |= {"import copy"} if "copy" in used else set()
     imports |= {_PYTREE} if "pytree" in used else set()
     imports |= {_LOAD_PT2} if "load_pt2" in used else set()
     ours = {each for each in imports if each.split()[1].partition(".")[0] in _THIRD_PARTIES}
     groups = ["\n".join(sorted(each, key=_as_isort)) for each in (imports - ours, ours) if each]
-    head = "\n\n".join([docstring, *groups])
-    return f"{head}\n\n\n{code}\n"
+    return "\n\n".join([docstring, *groups]) + f"\n\n\n{code}\n"
 
 
 _THIRD_PARTIES: Final = ("torch", "torch_tensorrt", "pytest", "torchvision")
