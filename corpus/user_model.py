@@ -168,7 +168,7 @@ class UserModel:
             first = str(error).strip().splitlines()[0] if str(error).strip() else ""
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
-                f"{type(error).__name__}: {first}; its forward takes {_signature(model.forward)}; "
+                f"{type(error).__name__}: {first}; its forward takes {inspect.signature(model.forward)}; "
                 f"{_instead(error) or f'let inputs {_RETURN}'}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
@@ -194,13 +194,12 @@ class UserModel:
             )
         needed = _required(found)
         if needed:
-            own = name or found.__name__
-            maker_name = "make" if own != "make" else "made"
+            own, given = name or found.__name__, ", ".join(f"{each}=..." for each in needed)
+            instead = "make" if own != "make" else "made"
             raise self._wrong(
                 f"{own} takes arguments ({', '.join(needed)}); write a function without arguments "
-                f"that returns the model, such as `def {maker_name}(): return "
-                f"{own}({', '.join(f'{each}=...' for each in needed)})`, and name "
-                f"{file}:{maker_name}"
+                f"that returns the model, such as `def {instead}(): return {own}({given})`, and "
+                f"name {file}:{instead}"
             )
         self.made_by = (module.__name__, f"{name or found.__name__}()")
         maker: Callable[[], Any] = found
@@ -386,10 +385,6 @@ def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):  # a builtin
         return {}
-
-
-def _signature(function: Any) -> str:
-    return str(inspect.signature(function))
 
 
 def _required(function: Any) -> list[str]:

@@ -157,15 +157,15 @@ def _remove(place: Path, out: Path) -> None:
 def _tell(checked: Checked, first: str, last: str) -> int:
     page = write_check(checked, first, last)
     checked.runs[0].folder.be_latest()  # the page lies there; older releases were asked later
-    if first or len(checked.answers) > 1:
-        if first and len(checked.answers) > 1:
+    if len(checked.answers) > 1:
+        if first:
             tell(upgrade_answer(checked.answers, first, last))
         for answer in checked.answers:
             tell(first_line(checked, answer, first, last))
             for told in _unknown(checked, answer)[:1]:
                 tell(f"  {told.calls}: {told.standing}, {told.like}; {told.command}")
     else:
-        for line in answer_lines(checked, checked.answers[0]):
+        for line in answer_lines(checked, checked.answers[0], first, last):
             tell(line)
     tell(f"page: {page}")
     if checked.installed is not None:

@@ -69,8 +69,8 @@ def attributed(
             facts.append(Attributed(key, fact, one, expected=False, alike=alike))
     by_release = {(each.key, each.fact.seen): each for each in facts} if likes else {}
     for number, each in enumerate(facts):
-        like = dataclasses.replace(each.key, subject=(likes or {}).get(each.key.subject, ""))
-        same = by_release.get((like, each.fact.seen))
+        there = dataclasses.replace(each.key, subject=(likes or {}).get(each.key.subject, ""))
+        same = by_release.get((there, each.fact.seen))
         if same and not (each.defect or each.alike):
             facts[number] = dataclasses.replace(each, defect=same.defect, alike=same.alike)
     return facts

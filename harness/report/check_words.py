@@ -167,9 +167,11 @@ def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -
     return f"{_name(checked, answer)} {first} to {last}: {changes}; {use}"
 
 
-def answer_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
-    """All that the terminal says of one model."""
-    yield headline(checked, answer)
+def answer_lines(
+    checked: Checked, answer: ModelAnswer, first: str = "", last: str = ""
+) -> Iterator[str]:
+    """All that the terminal says of one model; of an upgrade from ``first`` to ``last``, if any."""
+    yield first_line(checked, answer, first, last)
     if pins := torch_words(checked, answer):
         yield pins
     yield ""

@@ -65,7 +65,9 @@ def _of_graph_lane(
         raise Unavailable("no inliner of theirs is at hand")
     subjects = [specs[name] for name in dict.fromkeys(cause.subject for cause in shown)]
     library = toolchain.emulated_runtime()
-    return _drawn(shown, toolchain, graph_lane(library, subjects, before.corpus, before.seeds[0]))
+    return _drawn(
+        shown, toolchain, graph_lane(library, subjects, judged.case_places, before.seeds[0])
+    )
 
 
 def _of_package(
@@ -79,7 +81,7 @@ def _of_package(
     found = found_again(before, toolchain, catalogue, judged.candidates)
     spec = next(spec for spec in found if spec.subject == name)
     _, site = whole_package(spec, toolchain, catalogue)
-    return _drawn(causes, toolchain, package_lane(site, before.corpus, before.seeds[0]))
+    return _drawn(causes, toolchain, package_lane(site, judged.case_places, before.seeds[0]))
 
 
 def _drawn(

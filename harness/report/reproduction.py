@@ -163,7 +163,7 @@ def _of_graph_lane(
         )
         for cause in asked
     ]
-    made = scripts_for(wanted, toolchain, before.corpus, before.seeds[0])
+    made = scripts_for(wanted, toolchain, judged.case_places, before.seeds[0])
     return scripts | {cause.defect.id: script for cause, script in zip(asked, made, strict=True)}
 
 
@@ -181,7 +181,7 @@ def _of_package(
     wanted = [_of_cause(cause, spec, judged.places.options(name)) for cause in causes]
     try:
         _, site = whole_package(spec, toolchain, catalogue)
-        made = package_scripts_for(wanted, toolchain, site, before.corpus, before.seeds[0])
+        made = package_scripts_for(wanted, toolchain, site, judged.case_places, before.seeds[0])
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return {cause.defect.id: _without(str(reason)) for cause in causes}
     return {cause.defect.id: script for cause, script in zip(causes, made, strict=True)}

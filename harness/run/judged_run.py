@@ -175,6 +175,12 @@ class JudgedRun:
         return candidates_of(self.folder)
 
     @property
+    def case_places(self) -> tuple[str, ...]:
+        """Where a user's own cases can be run as they were; raises as `KeptCases.runnable`."""
+        kept = kept_cases(self.folder)
+        return self.provenance.corpus if kept is None else kept.runnable()
+
+    @property
     def places(self) -> Places:
         """What printed commands need to find this run from the current folder."""
         declared = {case.name: case.declared_at for case in self.cases if case.declared_at}

@@ -48,7 +48,7 @@ def _source_of(path: str) -> Path:
     return Path(importlib.util.source_from_cache(path) if path.endswith(_CACHED) else path)
 
 
-def _is_in(path: Path, folders: Collection[Path]) -> bool:
+def _is_in(path: Path, folders: set[Path]) -> bool:
     above = folders.intersection(path.parents)
     if not above or any(other in path.parents for other in _OTHERS) or not path.is_file():
         return False
