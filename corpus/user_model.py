@@ -164,11 +164,11 @@ class UserModel:
         try:
             returned = model(*example.args, **example.kwargs)
         except Exception as error:
-            given = ", ".join(told(example))
-            first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+            given, takes = ", ".join(told(example)), inspect.signature(model.forward)
+            first = str(error).strip().partition("\n")[0]
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
-                f"{type(error).__name__}: {first}; its forward takes {inspect.signature(model.forward)}; "
+                f"{type(error).__name__}: {first}; its forward takes {takes}; "
                 f"{_instead(error) or f'let inputs {_RETURN}'}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error

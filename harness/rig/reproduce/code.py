@@ -132,7 +132,7 @@ class CaseWriter:
             if isinstance(value, torch.Tensor):
                 lines.append(f'{owner}.register_buffer("{name}", {self.state(value)})')
             elif isinstance(value, torch.ScriptObject):
-                raise Unwritable(f"{path or WHOLE} holds an engine as {name}")
+                raise Unwritable(f"{path or WHOLE} holds an engine as its attribute {name}")
         return lines
 
     def _kept_otherwise(self, module: GraphModule) -> list[str]:

@@ -108,7 +108,7 @@ def test_a_child_that_computes_on_its_own_is_refused():
 def test_an_engine_in_a_model_is_refused():
     split = split_of(find_case("inputs_read_in_reverse"))
     split.engine = numbered(0)
-    with pytest.raises(Unwritable, match="split holds an engine as engine"):
+    with pytest.raises(Unwritable, match="split holds an engine as its attribute engine"):
         CaseWriter().graph(split, "split")
 
 
