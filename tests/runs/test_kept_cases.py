@@ -5,6 +5,9 @@ import dataclasses
 import pytest
 
 from harness.base.errors import UsageError
+from harness.catalogue.releases import load_catalogue
+from harness.cli.common import toolchain_for
+from harness.run.judged_run import reopen
 from harness.runs import kept_cases as module
 from harness.runs.kept_cases import CASES, keep_cases, kept_cases, merge_cases
 from harness.runs.run_folder import RunFolder
@@ -89,3 +92,10 @@ def test_a_merged_run_keeps_what_its_runs_kept_and_what_they_know_of_the_models(
     assert kept.cases == (case("mine"),)
     assert (merged.path / CASES / "mine.py").read_text() == "as it was\n"
     assert merged.lacking() == {"mine": ("state",)}
+
+
+def test_a_run_that_is_read_again_has_its_scripts_made_of_the_cases_as_they_were(run, user):
+    judged = reopen(str(run.path), run.path.parent, toolchain_for(), load_catalogue())
+    assert judged.case_places == (str(user[2]),)
+    user[0].write_text("edited\n")
+    assert judged.case_places == (str(run.path / CASES / "models" / "mine.toml"),)
