@@ -66,7 +66,7 @@ def report_command(
     # Here: a summary need not wait until what draws pages is imported.
     from harness.report.model import ReportModel
     from harness.report.pictures import with_pictures
-    from harness.report.reproduction import with_scripts
+    from harness.report.reproduction import with_diffs, with_scripts
     from harness.report.run_report import write_run_report
 
     # Records hold no cycles, and to look for them among millions takes a fifth of the time.
@@ -80,7 +80,7 @@ def report_command(
         if pictures:
             model = with_pictures(model, judged, toolchain, catalogue)
         if scripts:
-            model = with_scripts(model, judged, toolchain, catalogue)
+            model = with_diffs(with_scripts(model, judged, toolchain, catalogue), toolchain)
         return model
 
     for path in write_run_report(judged, summary_with_stored_times(judged), with_evidence):

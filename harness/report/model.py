@@ -54,7 +54,7 @@ class ReportModel:
     """One run as a reader sees it, with the evidence of its causes.
 
     ``pictures`` are of causes, by their id; ``no_pictures`` says why there are none.
-    ``scripts`` and ``no_scripts`` likewise. ``diffs`` are of mends, by their name.
+    ``scripts`` and ``no_scripts`` likewise; ``diffs`` are of mends, by their name.
     """
 
     run: ReportedRun
@@ -63,6 +63,7 @@ class ReportModel:
     scripts: Mapping[str, Script] = field(default_factory=dict)
     no_scripts: str = "not asked for"
     diffs: Mapping[str, str] = field(default_factory=dict)
+    no_diffs: str = ""
 
     def __getitem__(self, section: Section[View]) -> View:
         """The view of a section."""

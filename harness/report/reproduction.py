@@ -122,7 +122,7 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
 def with_scripts(
     model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
 ) -> ReportModel:
-    """The model with a script for every cause, or why it has none, and the diff of every mend."""
+    """The model with a script for every cause, or the reason why a cause has none."""
     packages = of_packages(model)
     of_package_lane = {cause.defect.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
@@ -133,9 +133,15 @@ def with_scripts(
         return dataclasses.replace(model, no_scripts=str(reason))
     for release, causes in packages.items():
         scripts |= _of_package(causes, judged, toolchain, catalogue, release)
-    has = any(spec.subject == WRITTEN_FOR for spec in judged.subjects)
-    diffs = diffs_of(WRITTEN_FOR, MENDS, toolchain) if has else {}
-    return dataclasses.replace(model, scripts=scripts, no_scripts="", diffs=diffs)
+    return dataclasses.replace(model, scripts=scripts, no_scripts="")
+
+
+def with_diffs(model: ReportModel, toolchain: Toolchain) -> ReportModel:
+    """The model with the diff of every mend, or the reason why it has none."""
+    try:
+        return dataclasses.replace(model, diffs=diffs_of(WRITTEN_FOR, MENDS, toolchain))
+    except (UsageError, SurroundingsError, Unavailable) as reason:
+        return dataclasses.replace(model, no_diffs=str(reason))
 
 
 def _of_graph_lane(

@@ -76,7 +76,8 @@ def reference(upstream: str) -> str:
 
 def cell_words(cell: MatrixCell) -> tuple[str, str]:
     """A cell's large line, right of asked, and its small one: ``✗ 9/12``, ``wrong values``."""
-    unasked = "missing" if cell.missing else "not asked" if cell.unsupported else ""
+    rest = "the rest " if cell.ok + cell.failing else ""
+    unasked = f"{rest}missing" if cell.missing else f"{rest}not asked" if cell.unsupported else ""
     return cell_right(cell), symptom(cell.worst) if cell.worst else unasked
 
 

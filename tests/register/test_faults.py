@@ -160,7 +160,7 @@ def test_a_review_tells_what_is_hidden_and_not_that_it_is_gone():
     before = table(entry(subjects=RELEASES[:2]), releases=RELEASES[:2])
     ends = entry(Oracle.COMPLETION, subjects=RELEASES[2:], defect="first")
     for rows, line in (
-        ((ends,), "  known: hidden behind first"),
+        ((ends,), "  known: cannot be seen, as its cases fail by first"),
         ((), '  known: no row left; set fixed_in = "2.14.0"'),
     ):
         after = table(entry(subjects=RELEASES[:2]), *rows)

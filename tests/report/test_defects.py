@@ -10,6 +10,7 @@ from harness.gate.defect_table import ABSENT, HIDDEN, DefectTable, Part
 from harness.gate.known import changes_in, known_in, known_lines
 from harness.mends.all import mend_of
 from harness.mends.judged import read_judged
+from harness.register.defects import MODELS
 from harness.register.expected import read_expectations
 from harness.register.standing import Standings, State
 from harness.report.model import ReportModel
@@ -19,8 +20,10 @@ from harness.report.sections.defects import (
     DEFECTS,
     by_call,
     changed_in,
+    found_by,
     life,
     mark_words,
+    models_of,
     shows_as,
     stretches,
 )
@@ -221,3 +224,45 @@ def test_a_card_does_not_deny_a_save_that_its_workaround_names(text):
     card = text[text.index('id="defect-cache-read-twice"') :][:3000]
     assert "so no save() was tried" in card
     assert "no call saves it" not in card
+
+
+def test_who_has_a_cache_is_told_of_every_defect_of_parts_that_are_written(table):
+    parts = [row for row in table.rows if "slice-writes" in row.defect.models]
+    assert parts
+    for row in parts:
+        assert {MODELS["state"], MODELS["slice-writes"]} <= {*models_of(row)}
+        assert MODELS["state"] in found_by(row)
+
+
+def test_a_call_that_shows_a_defect_with_the_legacy_exporter_alone_is_told_with_that_argument(
+    table,
+):
+    def with_shapes(name):
+        (row,) = [row for row in table.rows if row.defect.id == name]
+        return {call for _, _, calls in by_call(row) for call in calls if "dynamic_shapes" in call}
+
+    routes = {
+        row.defect.id: {each.routes for each in row.standings if each.release == row.last}
+        for row in table.rows
+        if row.by_call["save(dynamic_shapes)"] in list(Harm)
+    }
+    legacy = {
+        name
+        for name, (of,) in routes.items()
+        if "retrace-dynamic-legacy" in of and "retrace-dynamic" not in of
+    }
+    assert legacy
+    assert legacy < routes.keys()
+    for name in routes:
+        argument = ", use_legacy_exporter=True" if name in legacy else ""
+        assert with_shapes(name) == {f"save(dynamic_shapes{argument})"}
+
+
+def test_what_compile_makes_silently_wrong_is_told_of_every_save_of_it(text, table):
+    told = text.count("<code>compile</code>, and so with every save() of it")
+    silent = [
+        row
+        for row in table.rows
+        if row.calls == ("compile",) and row.by_call["compile"] in ("silent", "warned")
+    ]
+    assert told == sum(not row.defect.avoid for row in silent) > 0

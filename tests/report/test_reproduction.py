@@ -33,6 +33,7 @@ class Judged:
         {"corpus": (), "seeds": (7,), "subjects": full_run().subjects, "run_id": "RUN"},
     )()
     candidates = ()
+    case_places = ()
     places = Places(
         corpus=("ours.py",),
         run="RUN",

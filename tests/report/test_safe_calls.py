@@ -7,8 +7,10 @@ from harness.report.sections.calls import (
     run_the_loaded_one,
     safe_without_state,
     safest,
+    safest_before,
     save_records,
 )
+from harness.report.text import span
 
 COLUMNS = ["case", "subject", "route", "lane", "builder", "standing", "harm"]
 RELEASES = ["2.13.0", "2.14.0"]
@@ -98,7 +100,9 @@ def test_what_compile_makes_wrong_is_wrong_as_well_where_no_save_was_tried():
     wrong = ("copy", "compile", "silent"), ("copy", "retrace", "unsupported")
     raised = ("dynamic", "compile", "error"), ("dynamic", "retrace", "unsupported")
     saved, _, rule = by_calls(*wrong, *raised)
-    assert saved.endswith("of 4 models silently wrong for 1, right for 2, raises for 1")
+    assert saved.endswith(
+        "silently wrong for 1 (all as compile() makes them so), right for 2, raises for 1"
+    )
     assert rule.startswith("a save of what compile() makes wrong counts as compile() does")
 
 
@@ -107,6 +111,35 @@ def test_a_save_that_no_run_could_try_is_not_called_right():
     assert saved.endswith(
         "of 4 models silently wrong for none, right for 3, could not be asked of 1"
     )
+
+
+def test_what_is_wrong_by_compile_is_counted_apart_from_what_the_save_makes_wrong():
+    saved, _, _ = by_calls(
+        ("copy", "compile", "silent"), ("copy", "retrace", "unsupported"),
+        ("cache", "retrace", "silent"),
+    )  # fmt: skip
+    assert saved.endswith(
+        "of 4 models silently wrong for 2 (1 as compile() makes them so), right for 2"
+    )
+
+
+def test_each_older_release_is_told_its_own_safest_save_and_alike_ones_stand_together():
+    rows = [
+        ("plain", release, route, "package", "segment", *end)
+        for release, *routes in (
+            ("2.12.0", ("retrace", "ok", ""), ("no-retrace", "failing", "silent")),
+            ("2.12.1", ("retrace", "ok", ""), ("no-retrace", "failing", "silent")),
+            ("2.13.0", ("retrace", "failing", "error"), ("no-retrace", "ok", "")),
+            ("2.14.0", ("retrace", "ok", ""), ("no-retrace", "ok", "")),
+        )
+        for route, *end in (("compile", "ok", ""), *routes)
+    ]
+    releases = ("2.11.0", "2.12.0", "2.12.1", "2.13.0", "2.14.0")
+    right = "of 1 model silently wrong for none, right for 1"
+    assert safest_before(pd.DataFrame(rows, columns=COLUMNS), releases) == [
+        f"in 2.13.0 save(retrace=False): {right}",
+        f"in {span(['2.12.0', '2.12.1'])} save(m, f): {right}",
+    ]
 
 
 def test_where_the_module_in_memory_is_wrong_more_often_the_loaded_file_is_what_to_run():

@@ -32,6 +32,7 @@ from harness.report.sections.calls import (
     run_the_loaded_one,
     safe_without_state,
     safest,
+    safest_before,
     save_records,
 )
 from harness.wire.oracles import Harm
@@ -148,9 +149,9 @@ def _safest(asked: str, cells: pd.DataFrame, releases: Sequence[str]) -> Iterato
     yield Answer(
         asked,
         f"in {records.release} {first}{run_the_loaded_one(records)}",
-        tuple(map(Item, others)),
+        tuple(map(Item, [*others, *safest_before(cells, releases)])),
         seen=0,
-        rest="the other calls",
+        rest="the other calls, and older releases",
     )
 
 
@@ -183,8 +184,15 @@ def _regressed(q: Qualification) -> Iterator[Item]:
 
 
 def _stateful(run: ReportedRun) -> set[str]:
-    """The cases that have state: they show a defect that the register says only state meets."""
-    defects = {row.defect.id for row in _rows(run) if HAVING_STATE & set(row.defect.models)}
+    """The cases that have state: they show a defect that the register says only state meets.
+
+    What writes parts of a tensor meets a defect whether that tensor is state or not.
+    """
+    defects = {
+        row.defect.id
+        for row in _rows(run)
+        if HAVING_STATE & set(row.defect.models) and "slice-writes" not in row.defect.models
+    }
     causes = [cause for cause in run.causes if cause.defect.id in defects]
     return {shown.key.case for cause in causes for shown in cause.shown}
 

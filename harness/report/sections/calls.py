@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 import pandas as pd
@@ -29,7 +30,8 @@ class CallRecord:
     """What a call does to the models of the corpus; the numbers decide what is right.
 
     ``right``, ``silent``, ``warned`` and ``raising`` count models in one release, and ``untried``
-    those that it could not be asked of; ``always`` counts those that are right in every one of
+    those that it could not be asked of; ``compiled`` counts those of ``silent`` that `compile`
+    makes wrong; ``always`` counts those that are right in every one of
     ``releases``, which have the call, the oldest first.
     """
 
@@ -39,6 +41,7 @@ class CallRecord:
     warned: int
     raising: int
     untried: int
+    compiled: int
     always: int
     releases: tuple[str, ...]
 
@@ -88,6 +91,7 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             return ends.get((route.value, release, model), compiled.replace(_RIGHT, ""))
 
         now = [end(names[-1], model) for model in models]
+        saved = [ends.get((route.value, names[-1], model)) for model in models]
         return CallRecord(
             call=CALLS[route],
             right=now.count(_RIGHT),
@@ -95,6 +99,7 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             warned=now.count(Harm.WARNED.value),
             raising=now.count(Harm.ERROR.value),
             untried=now.count(""),
+            compiled=now.count(Harm.SILENT.value) - saved.count(Harm.SILENT.value),
             always=sum(all(end(name, model) == _RIGHT for name in having) for model in models),
             releases=tuple(having) if names[-1] in having else (),
         )
@@ -170,6 +175,22 @@ def safest(records: SaveRecords) -> list[str]:
     ]
 
 
+def safest_before(cells: pd.DataFrame, releases: Sequence[str]) -> list[str]:
+    """The safest way to save in each earlier release, the newest first; alike ones in one line."""
+    ends: list[tuple[str, str]] = []
+    for number in range(len(releases) - 1, 0, -1):
+        records = save_records(cells, releases[:number])
+        if records and records.release == releases[number - 1] and records.ways:
+            first = records.ways[0]
+            ends.append(
+                (f"{first.call}: {_ends(first, records.models, now=True)}", records.release)
+            )
+    return [
+        f"in {text.span([release for _, release in reversed(list(of))])} {told}"
+        for told, of in groupby(ends, key=lambda each: each[0])
+    ]
+
+
 def run_the_loaded_one(records: SaveRecords) -> str:
     """What is added to the safest call where the module in memory is wrong more often."""
     wrong = records.compiled.silent
@@ -178,9 +199,12 @@ def run_the_loaded_one(records: SaveRecords) -> str:
     return f"; run the loaded file, as compile() in memory is silently wrong for {wrong}"
 
 
-def _ends(record: CallRecord, models: int) -> str:
+def _ends(record: CallRecord, models: int, *, now: bool = False) -> str:
+    count = "all" if record.compiled == record.silent else str(record.compiled)
+    by_compile = f" ({count} as compile() makes them so)" if record.compiled else ""
     told = [
-        f"of {text.plural(models, 'model')} silently wrong for {record.silent or 'none'}",
+        f"of {text.plural(models, 'model')} silently wrong for {record.silent or 'none'}"
+        f"{by_compile}",
         f"right for {record.right or 'none'}",
     ]
     if record.warned:
@@ -190,7 +214,7 @@ def _ends(record: CallRecord, models: int) -> str:
     if record.untried:
         told.append(f"could not be asked of {record.untried}")
     every = record.releases
-    if len(every) > 1:
+    if len(every) > 1 and not now:
         always = f"right in every release from {every[0]} to {every[-1]}"
         told[-1] += f"; {always} for {record.always or 'none'}"
     return ", ".join(told)

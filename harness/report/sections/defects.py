@@ -26,7 +26,7 @@ from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
 from harness.wire.oracles import Harm, Oracle
-from harness.wire.routes import COMPILE, USER_CALLS
+from harness.wire.routes import COMPILE, USER_CALLS, Route
 from harness.wire.vocabulary import Reach
 
 TITLES: Final[Mapping[Part, str]] = {
@@ -195,8 +195,14 @@ def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
     """
     shown_in = map(parsed_version, row.shown_in)
     old = any(release and release < SAVE_RETRACES_SINCE for release in shown_in)
+    shown_by = {
+        route for each in row.standings if each.release == row.last for route in each.routes
+    }
 
     def written(call: str) -> str:
+        legacy = Route.RETRACE_DYNAMIC_LEGACY in shown_by
+        if call == "save(dynamic_shapes)" and legacy and Route.RETRACE_DYNAMIC not in shown_by:
+            return "save(dynamic_shapes, use_legacy_exporter=True)"
         return "save(m, f, retrace=True)" if old and call == "save(m, f)" else call
 
     found = []
@@ -228,8 +234,12 @@ def call_of(route: str) -> str:
 
 
 def models_of(row: DefectRow) -> tuple[str, ...]:
-    """What a model has that meets a defect, in words."""
-    return tuple(MODELS[name] for name in row.defect.models)
+    """What a model has that meets a defect, in words.
+
+    Who has a KV cache is told of what happens to parts that are written, too: so it is written.
+    """
+    names = {*row.defect.models, *(("state",) if "slice-writes" in row.defect.models else ())}
+    return tuple(words for name, words in MODELS.items() if name in names)
 
 
 def see_also(row: DefectRow) -> tuple[str, ...]:

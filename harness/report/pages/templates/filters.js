@@ -169,7 +169,7 @@
       left = Math.max(0, left - here.length);
     }
     if (ask.unknown) found.prepend(make("p", `${ask.unknown} was not asked: this page has ${releases[0]} to ${releases[releases.length - 1]}.`));
-    else if (!matches.length) found.append(make("p", "No known defect has this. Fewer words find more."));
+    else if (!matches.length) found.append(make("p", "No known defect is named so. Fewer words find more; which call is safest for any model stands in the first lines."));
   }
   function apply() {
     if (location.hash.startsWith("#defects?")) {
