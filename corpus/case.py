@@ -24,6 +24,13 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 
+class Mistake(Exception):
+    """What a user has written is wrong, whatever is asked of it: what, and what to write instead.
+
+    The message is all of the answer.
+    """
+
+
 class Family(enum.StrEnum):
     """The structural feature that a case exercises."""
 

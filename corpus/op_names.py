@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
+from corpus.case import Mistake
+
 GETITEM: Final = "_operator.getitem"
 
 #: What each op of a lowered graph was made of: ops of the exported graph.
@@ -20,7 +22,7 @@ _PREFIX: Final = "torch.ops."
 _GETITEMS: Final = frozenset({"operator.getitem", "getitem", "<built-in function getitem>"})
 
 
-class NoSuchOp(ValueError):
+class NoSuchOp(Mistake):
     """A name is none of a graph's ops, or of several: which, and what to write instead."""
 
 

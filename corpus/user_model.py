@@ -19,7 +19,7 @@ from typing import Any, Final
 import torch
 import torch.utils._pytree as pytree
 
-from corpus.case import Inputs, Program
+from corpus.case import Inputs, Mistake, Program
 from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
 from corpus.rehearsal import dies
 from corpus.user_inputs import as_inputs, equal, kind, scaled, told
@@ -33,7 +33,7 @@ _RETURN: Final = "return a tuple of arguments, a dict of keywords, or both as a 
 _ONE_DICTIONARY: Final = "; where a dict is itself the one argument, return it in a tuple, ({...},)"
 
 
-class WrongModel(Exception):
+class WrongModel(Mistake):
     """A model cannot be used as it is named: what, where, and what to write instead."""
 
 

@@ -113,6 +113,28 @@ def test_a_fallback_that_no_package_takes_is_wrong_use_in_one_line(place, toolch
     assert "gate:" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain our_slip --subject 2.14.0",
+        "reproduce our_slip --subject 2.14.0",
+        "reduce our_slip --subject 2.14.0",
+        "bench --cases our_slip",
+        "bench --cases our_slip --lane package",
+    ],
+)
+def test_whatever_is_asked_of_a_case_that_names_no_op_of_its_graph_is_one_sentence_and_exit_code_2(
+    place, toolchain, tmp_path, words
+):
+    more = ("--out", tmp_path / "out") if words.startswith("bench") else ()
+    done = harness(*words.split(), "--corpus", place, *more)
+    assert done.returncode == 2, done.stdout + done.stderr
+    says = "error: our_slip: the graph has no op aten.gelu; it has aten.add.Tensor, aten.layer_norm"
+    (told,) = [line for line in done.stderr.splitlines() if "the graph has no op" in line]
+    assert told.startswith(says)
+    assert "not measured" not in done.stdout
+
+
 def named_in(told: str) -> set[str]:
     """The known defects of the lines that say what is wrong, those that look alike as one."""
     for each in read_register().defects:

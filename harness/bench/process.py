@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from harness.base.errors import SurroundingsError
+from harness.base.errors import SurroundingsError, UsageError
 from harness.base.process import TookTooLong, how_it_ended, kill_group, last_line, run
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.bench_records import IMPORTED, Arm, BenchCase, arm_of
@@ -84,10 +84,13 @@ class Zygote:
 
         Raises:
             JobFailed: it raised; the zygote is there for the next one.
+            UsageError: the case is wrong itself, whoever is measured.
         """
         self._send({"do": do, "case": dataclasses.asdict(case), **fields})
         answer = self._receive()
         if answer["event"] == "failed":
+            if answer["mistake"]:
+                raise UsageError(answer["message"])
             raise JobFailed(answer["message"], answer["traceback"])
         return answer
 

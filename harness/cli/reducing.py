@@ -34,7 +34,15 @@ from harness.gate.signature import Known
 from harness.register.expected import read_expectations
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
-from harness.run.reducing import CASE, FAILS, Asked, Reduced, Tried, reduce_model
+from harness.run.reducing import (
+    CASE,
+    FAILS,
+    Asked,
+    NothingToReduce,
+    Reduced,
+    Tried,
+    reduce_model,
+)
 from harness.runs.run_directory import LATEST
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -119,7 +127,7 @@ def reduce_command(
             done = reduce_model(asked, known, toolchain.python, _Progress())
             break
         except UsageError as error:
-            if chosen is lanes[-1]:
+            if chosen is lanes[-1] or isinstance(error, NothingToReduce):
                 raise
             tell(f"{error.what}; the graph lane, which has the inliner alone, is asked next")
     return _written(info.name, done, cells, toolchain, known, out, seed)

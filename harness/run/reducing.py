@@ -111,7 +111,8 @@ def reduce_model(
         watch: called behind every try.
 
     Raises:
-        UsageError: the case does not fail so, or has no model.
+        NothingToReduce: the case is wrong itself, or has no model.
+        UsageError: it does not fail so.
         SurroundingsError: the process died.
         KeyboardInterrupt: before anything was smaller.
     """
@@ -121,6 +122,10 @@ def reduce_model(
             return _Reduction(asked, known, process, watch, folder).run()
         finally:
             process.end()
+
+
+class NothingToReduce(UsageError):
+    """The case itself is wrong, or has no model: no lane can reduce it."""
 
 
 class _Process:
@@ -204,7 +209,7 @@ class _Reduction:
                 if event["event"] == "refused":
                     if self._interrupted:
                         raise KeyboardInterrupt
-                    raise UsageError(event["why"])
+                    raise (NothingToReduce if event["anywhere"] else UsageError)(event["why"])
                 if event["event"] == "ended":
                     return self._ended(event)
                 self._process.send(**self._answer(event))

@@ -2,7 +2,7 @@
 
 In:   the setup, then one message a job; both as the process's own module says
 Out:  {"event": "ready", ...}, then one answer each: {"event": "done", ...}, or
-      {"event": "failed", "message": LINE, "traceback": TEXT}
+      {"event": "failed", "message": LINE, "traceback": TEXT, "mistake": BOOL}
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def answer_jobs(make: Callable[[Mapping[str, Any]], Server]) -> None:
         try:
             answer = server.serve(json.loads(line))
         except (ChildFailed, UnfitToFork) as error:
-            send(channel, event="failed", message=one_line(error), traceback=str(error))
+            mistake = isinstance(error, ChildFailed) and error.mistake
+            said = one_line(error)
+            send(channel, event="failed", message=said, traceback=str(error), mistake=mistake)
         else:
             send(channel, event="done", **answer)

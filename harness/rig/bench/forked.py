@@ -16,6 +16,8 @@ from typing import Any, TextIO
 
 import torch
 
+from corpus.case import Mistake
+
 from harness.rig.channel import die_with_parent
 
 Serve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -29,12 +31,19 @@ class UnfitToFork(Exception):
 class ChildFailed(Exception):
     """A child's answer was an exception. The message is its traceback.
 
-    ``said`` is one line of it: the exception and how its own message begins.
+    ``said`` is one line of it: the exception and how its own message begins. ``mistake`` says
+    whether that is what a user has to mend in his case.
     """
 
-    def __init__(self, message: str, said: str) -> None:
+    def __init__(self, message: str, said: str, mistake: bool = False) -> None:
         super().__init__(message)
-        self.said = said
+        self.said, self.mistake = said, mistake
+
+    @classmethod
+    def by(cls, error: Exception) -> ChildFailed:
+        """Of the exception that is being handled."""
+        mistake = isinstance(error, Mistake) or getattr(error, "mistake", False)
+        return cls(traceback.format_exc(), one_line(error), mistake)
 
 
 class Child:
@@ -139,13 +148,14 @@ def _answer(serve: Serve, message: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return serve(message)
     except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
-        return {"failed": {"message": traceback.format_exc(), "said": one_line(error)}}
+        failed = ChildFailed.by(error)
+        return {"failed": {"message": str(failed), "said": failed.said, "mistake": failed.mistake}}
 
 
 def one_line(error: Exception) -> str:
     """An exception and how its message begins; messages of the package go on with whole graphs."""
     if isinstance(error, ChildFailed):
         return error.said
-    if isinstance(error, UnfitToFork):
+    if isinstance(error, UnfitToFork | Mistake):
         return str(error)
     return traceback.format_exception_only(error)[-1].splitlines()[0]

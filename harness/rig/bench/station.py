@@ -9,7 +9,7 @@ In:   {"site": FOLDER, "release": VERSION, "builder": NAME, "engines": FOLDER, "
       {"do": "call", "case": BenchCase, "arm": NAME}                      one call of it
       {"do": "end", "case": BenchCase, "arm": NAME}
 Out:  {"event": "ready", ...}, then one answer each: {"event": "done", ...}, or
-      {"event": "failed", "message": LINE, "traceback": TEXT}
+      {"event": "failed", "message": LINE, "traceback": TEXT, "mistake": BOOL}
 
 A case is compiled in a fork of this process, and a worker is a fork of that: the package is
 imported once, and no case's heap is another's. Where that is not wanted, all is done in this very
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import gc
 import tempfile
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +28,7 @@ from typing import Any, Protocol
 from corpus import elsewhere
 from harness.rig.bench.answering import answer_jobs
 from harness.rig.bench.blocks import one_call
-from harness.rig.bench.forked import Child, ChildFailed, Serve, one_line
+from harness.rig.bench.forked import Child, ChildFailed, Serve
 from harness.rig.bench.user import Compiled, UserWorker, compiled_case
 from harness.rig.package.opening import open_package
 from harness.wire.bench_records import arm_of, case_of
@@ -54,7 +53,7 @@ class InProcess:
         try:
             return dict(self._serve(message))
         except Exception as error:
-            raise ChildFailed(traceback.format_exc(), one_line(error)) from error
+            raise ChildFailed.by(error) from error
 
     def end(self) -> None:
         """There is nothing to wait for."""

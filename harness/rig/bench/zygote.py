@@ -10,7 +10,7 @@ In:   {"library": PATH, "seed": N, "subjects": [SubjectSpec...], "corpus": [PLAC
       {"do": "sizes", "case": BenchCase, "arm": Arm}
       {"do": "forget", "case": BenchCase}
 Out:  {"event": "ready", ...}, then one answer each: {"event": "done", ...}, or
-      {"event": "failed", "message": LINE, "traceback": TEXT}
+      {"event": "failed", "message": LINE, "traceback": TEXT, "mistake": BOOL}
 
 A case is captured and split in a fork of this process, which its workers are forked from in turn:
 torch is in memory once, and no case's heap is another's.

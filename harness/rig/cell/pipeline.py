@@ -12,7 +12,7 @@ from pathlib import Path
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from corpus.op_names import NoSuchOp
+from corpus.case import Mistake
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, save_again, send_to_disk
@@ -197,7 +197,7 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     of_case = key.lane == Lane.GRAPH or isinstance(error, UnsupportedSegment)
     if of_case or stage is not Stage.COMPILE:
         # What a person has to mend is told whole: the list of all ops that could be meant.
-        most = None if isinstance(error, NoSuchOp) else completion.MAX_MESSAGE
+        most = None if isinstance(error, Mistake) else completion.MAX_MESSAGE
         said = f"{completion.normalise(error, most)}{own_line(error)}"
         return unsupported(key, f"{ENDS_AT}{stage}: {said}")
     if key.route != Route.COMPILE:

@@ -12,9 +12,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
-from corpus.case import Case, Inputs, sources_elsewhere
-from corpus.op_names import NoSuchOp
-from corpus.user_model import WrongModel
+from corpus.case import Case, Inputs, Mistake, sources_elsewhere
 from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inputs
 from harness.rig.cell.sharing import Shared, graph_lines
 from harness.rig.clock import StageClock
@@ -193,7 +191,7 @@ def refusal(case: Case, stage: Stage, error: BaseException) -> str:
 
     What says itself whose model is wrong, and what to write instead, is all of the answer.
     """
-    if isinstance(error, WrongModel | NoSuchOp):
+    if isinstance(error, Mistake):
         return str(error)
     return f"{case.name} ends at {stage}, before any inliner: {raised_by(case, error)}"
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from corpus.case import Case, find_case
+from corpus.case import Case, Mistake, find_case
 from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
 from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
 from harness.rig.package.compiling import settings_of
+from harness.rig.questions import CannotAnswer
 from harness.rig.reproduce.code import Unwritable
 from harness.rig.reproduce.failures import failures_of
 from harness.rig.reproduce.script import Shown, package_script, script
@@ -71,6 +72,9 @@ def scripts(request: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         ``script``, ``route``, ``label``, ``said`` (the line by which it answered when it was
         tried), ``printed`` (that and what came after it), ``test``,
         ``expected`` (in a sentence), ``why_not``.
+
+    Raises:
+        CannotAnswer: a user's case is wrong itself, whatever is asked of it.
     """
     trials = Trials()
     with lane_of(request) as lane:
@@ -189,6 +193,8 @@ def _script(
         prepared = lane.prepare(case, mode, StageClock())
         captured = prepared.captured
     except NotPrepared as reason:
+        if isinstance(reason.cause, Mistake):
+            raise CannotAnswer(str(reason.cause)) from reason
         if reason.stage is Stage.CAPTURE or not lane.compiles:
             subject = "package" if lane.compiles else "inliner"
             return _none(f"the case ends before any {subject}: {reason}")

@@ -15,11 +15,11 @@ from typing import Any, Final
 import torch
 
 from corpus import elsewhere
-from corpus.case import Case, Inputs, Program, UnknownCase, all_cases, find_case
+from corpus.case import Case, Inputs, Mistake, Program, UnknownCase, all_cases, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.lacking import lacking
 from harness.rig.cell.pipeline import ended_before_routes
-from harness.rig.cell.prepare import NotPrepared
+from harness.rig.cell.prepare import NotPrepared, refusal
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import LoadError
 from harness.rig.lanes import Lane, PackageLane, lane_of
@@ -33,6 +33,7 @@ from harness.rig.trying import CameToNothing, Stopped, TookTooLong, tried
 from harness.wire.record_json import to_json
 from harness.wire.records import CellRecord
 from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
 
 _ORIGINAL_LIMIT_S: Final = 600.0
 _STDIN: Final = 0  # on which it comes that nobody waits any more
@@ -40,7 +41,11 @@ _FORMS: Final = (False, True)  # of a file: tensors that are drawn, and such tha
 
 
 class Refused(Exception):
-    """There is nothing to reduce: why, in one sentence."""
+    """There is nothing to reduce: why, in one sentence; and whether that is so in any lane."""
+
+    def __init__(self, why: str, *, anywhere: bool = False) -> None:
+        super().__init__(why)
+        self.anywhere = anywhere
 
 
 Ask = Callable[..., Mapping[str, Any]]
@@ -172,11 +177,10 @@ class Reduction:
         try:
             captured = capture(case, mode, self._setup["seed"])
         except Exception as error:
-            raise Refused(
-                f"{case.name} cannot be exported: {type(error).__name__}: {error}"
-            ) from error
+            raise Refused(refusal(case, Stage.CAPTURE, error), anywhere=True) from error
         if captured.exported is None:
-            raise Refused(f"{case.name} is a split that was made by hand, and has no model")
+            why = f"{case.name} is a split that was made by hand, and has no model"
+            raise Refused(why, anywhere=True)
         return captured
 
     def _fails(self, candidate: Candidate) -> bool:

@@ -18,9 +18,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
-from corpus.case import Case
-from corpus.op_names import NoSuchOp
-from corpus.user_model import WrongModel
+from corpus.case import Case, Mistake
 from harness.rig.capture.capture import capture
 from harness.rig.capture.fallbacks import ops_of
 from harness.rig.capture.lacking import lacking
@@ -77,7 +75,7 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
             "structure": structure_of(prepared),
             "lacks": list(lacking(prepared.captured)),
         }
-    if isinstance(prepared.cause, NothingFallsBack | NoSuchOp | WrongModel):
+    if isinstance(prepared.cause, NothingFallsBack | Mistake):
         return {"case": name, "wrong": str(prepared.cause)}
     if prepared.stage is Stage.CAPTURE:
         told = raised_by(case, prepared.cause)

@@ -13,7 +13,7 @@ line out that asks for one:
     {"event": "tried", "record": {...}, "size": {...}}    a candidate, as a record or as a "file"
         answered by {"same": whether it fails as it should}
     {"event": "ended", "text": FILE'S TEXT, "size": {...}, "why_not": TEXT}    the smallest
-    {"event": "refused", "why": TEXT}         nothing can be reduced
+    {"event": "refused", "why": TEXT, "anywhere": whether no lane can}   nothing can be reduced
 
 {"stop": true} may come at any time: the smallest so far is written then.
 """
@@ -54,7 +54,7 @@ def main() -> None:
     try:
         tell(event="ended", **Reduction(setup, ask, Path(setup["folder"])).run())
     except Refused as error:
-        tell(event="refused", why=str(error))
+        tell(event="refused", why=str(error), anywhere=error.anywhere)
 
 
 if __name__ == "__main__":
