@@ -49,9 +49,9 @@ class Judged:
         better = f"{told} {'is' if one or not parts else 'are'} right that "
         better += f"{'was' if one or not parts else 'were'} not"
         worse = plural(self.worse, "cell") if self.worse else "nothing"
-        left = f", and the defect is left in {plural(self.left, 'cell')}" if self.left else ""
+        left = f"; the defect is left in {plural(self.left, 'cell')}" if self.left else ""
         are = "are" if self.worse > 1 else "is"
-        return f"over {plural(self.cells, 'cell')}, {better}, and {worse} {are} worse{left}"
+        return f"over {plural(self.cells, 'cell')}, {better}; {worse} {are} worse{left}"
 
 
 def read_judged(path: Path = JUDGED) -> dict[str, Judged]:

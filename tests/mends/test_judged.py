@@ -17,15 +17,15 @@ ROW = Judged(
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({}, "over 885 cells, 1 user call is right that was not, and nothing is worse"),
+        ({}, "over 885 cells, 1 user call is right that was not; nothing is worse"),
         (
             {"calls": 2, "splits": 1, "worse": 3, "left": 1},
-            "over 885 cells, 2 user calls and 1 split are right that were not, and 3 cells are "
-            "worse, and the defect is left in 1 cell",
+            "over 885 cells, 2 user calls and 1 split are right that were not; 3 cells are "
+            "worse; the defect is left in 1 cell",
         ),
         (
             {"calls": 0},
-            "over 885 cells, no call and no split is right that was not, and nothing is worse",
+            "over 885 cells, no call and no split is right that was not; nothing is worse",
         ),
     ],
 )

@@ -168,6 +168,8 @@ def life(row: DefectRow, newest: str) -> tuple[str, str]:
         since = f"there from {asked[0]} on, the first release asked"
     else:
         since = "there from the first release on"
+    if not new_in(row) and asked and tone_of(row.standings[0]) == HIDDEN:
+        since = f"by its cause {since}"
     others = see_also(row)
     return ended, "; ".join([since, *([f"see {text.listed(others, 4)}"] if others else [])])
 
