@@ -292,14 +292,14 @@ QUESTIONS = (
     Asked(
         "can I save a model that returns None?",
         "A model that returns None or a number cannot be compiled, so not saved",
-        "E raises an error with compile, so no save() was tried",
+        "E raises an error with compile, so no save() was tried here",
         among=1,
         most=3,
     ),
     Asked(
         "None",
         "A model that returns None or a number cannot be compiled, so not saved",
-        "E raises an error with compile, so no save() was tried",
+        "E raises an error with compile, so no save() was tried here",
         among=2,
     ),
     Asked(

@@ -222,7 +222,7 @@ def test_new_is_framed_alone_and_what_is_not_there_is_not_told_as_right(text):
 
 def test_a_card_does_not_deny_a_save_that_its_workaround_names(text):
     card = text[text.index('id="defect-cache-read-twice"') :][:3000]
-    assert "so no save() was tried" in card
+    assert "so no save() was tried here" in card
     assert "no call saves it" not in card
 
 
