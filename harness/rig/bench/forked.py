@@ -17,7 +17,6 @@ from typing import Any, TextIO
 import torch
 
 from corpus.case import Mistake
-
 from harness.rig.channel import die_with_parent
 
 Serve = Callable[[Mapping[str, Any]], Mapping[str, Any]]

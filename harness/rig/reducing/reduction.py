@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 from corpus import elsewhere
-from corpus.case import Case, Inputs, Mistake, Program, UnknownCase, all_cases, find_case
+from corpus.case import Case, Inputs, Program, UnknownCase, all_cases, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.lacking import lacking
 from harness.rig.cell.pipeline import ended_before_routes

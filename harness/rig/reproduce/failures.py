@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -133,3 +134,16 @@ def _raising(stage: Stage | None) -> tuple[str, ...]:
 def _caught(error: str, call: str) -> str:
     """What a user sees of an exception: `torch_tensorrt.load` turns every one into this one."""
     return "ValueError" if call == "load" else error
+
+
+def import_of(error: str) -> set[str]:
+    """What names an exception's class, which torch may keep in a module without a public name."""
+    if hasattr(builtins, error):
+        return set()
+    found, todo = set[str](), [Exception]
+    while todo:
+        for each in todo.pop().__subclasses__():
+            todo.append(each)
+            if each.__name__ == error and each.__module__.partition(".")[0] == "torch":
+                found.add(f"from {each.__module__} import {error}")
+    return {min(found)} if found else set()

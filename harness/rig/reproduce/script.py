@@ -99,7 +99,7 @@ class Shown:
         said = (
             *self.what.split("\n\n"),
             f"    pip install torch-tensorrt=={self.release}\n    python {self.file}",
-            "Exit code 1: the failure is there. 0: it is not.",
+            "Exit code 1: the failure is there. 0: it is not. 125: the package is not installed.",
         )
         if not self.command:
             return said

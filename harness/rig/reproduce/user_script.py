@@ -6,14 +6,13 @@ Neither has anything of this project: torch, the package, the model, the calls, 
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.rig.reproduce.failures import NAMES, Differs, Failure, Raises
+from harness.rig.reproduce.failures import NAMES, Differs, Failure, Raises, import_of
 from harness.rig.reproduce.user_calls import UserCalls, block
 
 _WIDTH: Final = 98
@@ -23,7 +22,10 @@ _TOLERANCE: Final = "rtol=1e-2, atol=1e-2"  # an engine that really runs differs
 
 
 def user_script(calls: UserCalls, failure: Failure, docstring: str) -> str:
-    """A script that ends by exit code 1 where the failure is there, and by 0 where it is not."""
+    """A script that ends by exit code 1 where the failure is there, and by 0 where it is not.
+
+    Where a package is not installed it says so, and ends by 125.
+    """
     body = _Body(calls, failure)
     lines = [*body.before(), *body.asked()]
     imports = {"import sys", *body.imports()}
@@ -68,7 +70,7 @@ def user_test(
     mark = f"{_SKIP}\n{mark}" if builds else mark
     test = f"{mark}\ndef test_{re.sub(r'[^a-z0-9]+', '_', name)}({given}):\n"
     test += "\n".join(_indented(each) for each in lines)
-    imports = {"import pytest", *body.imports()}.union(*map(_import_of, errors))
+    imports = {"import pytest", *body.imports()}.union(*map(import_of, errors))
     helpers = [*body.helpers(), *([_BUILDS] if builds else [])]
     return _module(docstring, imports, [*calls.definitions, *helpers, test], "")
 
@@ -105,7 +107,7 @@ class _Body:
     def imports(self) -> set[str]:
         named = {*self._calls.imports}
         if isinstance(self._failure, Raises):
-            named |= _import_of(self._failure.error)
+            named |= import_of(self._failure.error)
         return named
 
     def helpers(self) -> list[str]:
@@ -352,19 +354,6 @@ class Checked(torch.fx.Interpreter):
 }
 
 
-def _import_of(error: str) -> set[str]:
-    """What names an exception's class, which torch may keep in a module without a public name."""
-    if hasattr(builtins, error):
-        return set()
-    found, todo = set[str](), [Exception]
-    while todo:
-        for each in todo.pop().__subclasses__():
-            todo.append(each)
-            if each.__name__ == error and each.__module__.partition(".")[0] == "torch":
-                found.add(f"from {each.__module__} import {error}")
-    return {min(found)} if found else set()
-
-
 def docstring_of(paragraphs: Sequence[str]) -> str:
     """Paragraphs as a module's docstring; those that begin with spaces stay as they are."""
     filled = [
@@ -386,9 +375,17 @@ def _module(docstring: str, imports: set[str], parts: Sequence[str], body: str) 
     imports |= {_LOAD_PT2} if "load_pt2" in used else set()
     ours = {each for each in imports if each.split()[1].partition(".")[0] in _THIRD_PARTIES}
     groups = ["\n".join(sorted(each, key=_as_isort)) for each in (imports - ours, ours) if each]
+    if body:
+        command = re.search(r"pip install \S+", docstring) or ["pip install torch-tensorrt"]
+        groups[-1] = (
+            f"try:\n{_indented(groups[-1])}\n{_NOT_INSTALLED.replace('COMMAND', command[0])}"
+        )
     return "\n\n".join([docstring, *groups]) + f"\n\n\n{code}\n"
 
 
+_NOT_INSTALLED: Final = """\
+except ModuleNotFoundError as error:  # by itself this would end by 1 as well
+    sys.exit(print(f"{error}; first: COMMAND") or 125)"""
 _THIRD_PARTIES: Final = ("torch", "torch_tensorrt", "pytest", "torchvision")
 
 

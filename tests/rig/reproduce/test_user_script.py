@@ -16,6 +16,7 @@ from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Outcome, Stage
+from tests.commands import python
 
 EAGER = "split module against eager: "
 
@@ -125,6 +126,17 @@ def test_a_script_and_a_test_are_short_and_of_a_users_calls_alone(case, route, f
         assert ("torch_tensorrt.save(" in text) == (route is not Route.COMPILE)
 
 
+def test_a_script_without_its_package_says_what_to_install_and_ends_by_no_answer(tmp_path):
+    file = tmp_path / "script.py"
+    docstring = '"""What fails.\n\n    pip install torch-tensorrt==2.14.0\n"""'
+    calls = calls_of("relu_once", Route.RETRACE)
+    file.write_text(user_script(calls, Raises("unflatten", "ValueError"), docstring))
+    done = python(file)
+    assert (done.returncode, done.stderr) == (125, "")
+    said = "No module named 'torch_tensorrt'; first: pip install torch-tensorrt==2.14.0\n"
+    assert done.stdout == said
+
+
 def unbound(tree: ast.AST) -> set[str]:
     """The names that a module reads and nothing in it binds."""
     nodes = [*ast.walk(tree)]
@@ -157,7 +169,8 @@ def exit_codes(failure: Failure) -> list[int]:
     text = user_script(calls_of("running_state", Route.NO_RETRACE), failure, '"""What fails."""')
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     ends = [node for node in calls if ast.unparse(node.func) == "sys.exit"]
-    return sorted(int(ast.unparse(node.args[0])) for node in ends)
+    # Where a package is lacking, what is printed comes before the code.
+    return sorted(int(ast.unparse(node.args[0]).rpartition(" or ")[2]) for node in ends)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +188,8 @@ def exit_codes(failure: Failure) -> list[int]:
     ],
     ids=str,
 )
-def test_a_script_ends_with_1_where_it_fails_and_with_0_at_its_end(failure):
-    assert exit_codes(failure) == [0, 1]
+def test_a_script_ends_with_1_where_it_fails_and_with_0_at_its_end_and_else_by_125(failure):
+    assert exit_codes(failure) == [0, 1, 125]
 
 
 def test_a_model_with_state_is_called_twice_with_other_inputs():
