@@ -52,7 +52,8 @@ def check_command(
     inputs: Annotated[
         str,
         typer.Option(
-            help="FILE.py:FUNCTION that returns what the model is given; `example` beside it."
+            help="FILE.py:FUNCTION, or a FUNCTION beside the model, that returns what it is given; "
+            "`example` by default."
         ),
     ] = "",
     fallback: Annotated[

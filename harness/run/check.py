@@ -139,7 +139,7 @@ def _table(name: str, options: ModelOptions) -> Iterator[str]:
     yield f"[{name}]"
     yield f"model = {_absolute(options.model)}"
     if options.inputs:
-        yield f"inputs = {_absolute(options.inputs)}"
+        yield f"inputs = {_absolute(_inputs(options))}"
     for key, given in (("fallback", options.fallback), ("dynamic", options.dynamic)):
         if given:
             texts = [_absolute(each) if ".py:" in each else json.dumps(each) for each in given]
@@ -147,6 +147,16 @@ def _table(name: str, options: ModelOptions) -> Iterator[str]:
     if options.settings:
         yield f"settings = {{ {', '.join(map(_setting, options.settings))} }}"
     yield ""
+
+
+def _inputs(options: ModelOptions) -> str:
+    """Where the function of the inputs is; a name alone is one of the model's own file."""
+    named, (file, _, _) = options.inputs, options.model.partition(":")
+    if named.isidentifier() and Path(file).suffix == ".py":
+        return f"{file}:{named}"
+    if Path(named.partition(":")[0]).suffix != ".py":
+        raise UsageError(f"--inputs {named}: write FILE.py:FUNCTION, such as my_model.py:example")
+    return named
 
 
 def _absolute(named: str) -> str:
@@ -214,9 +224,7 @@ def check(
         UsageError: every model, or what it is given, is wrong.
     """
     options = dataclasses.replace(
-        options,
-        corpus=(str(place.resolve()),),
-        lanes=(Lane.PACKAGE, Lane.GRAPH),
+        options, corpus=(str(place.resolve()),), lanes=(Lane.PACKAGE, Lane.GRAPH)
     )
     corpus, splits = _read_models(options, toolchain, releases[0])
     runs: list[JudgedRun] = []
@@ -235,8 +243,7 @@ def check(
             for answer in answers
             if answer.best is None and not answer.wrong and not answer.refused_by_torch
         ]
-        left = [version for version in older if version not in asked]
-        left = [version for version in left if older.index(version) < older.index(asked[-1])]
+        left = [each for each in older[: older.index(asked[-1])] if each not in asked]
         waiting = list(reversed(left[-2:])) if go_back and unsafe else []
     return Checked(
         str(place.resolve()),

@@ -53,6 +53,9 @@ class Sized(torch.nn.Module):
 
 def example():
     return torch.randn(4, 8)
+
+def larger():
+    return torch.randn(6, 8)
 """
 SPLIT = ["--fallback", "relu", "--setting", "min_block_size=1"]
 
@@ -240,6 +243,14 @@ def test_a_size_that_one_piece_gives_to_another_is_told_by_the_input_that_has_it
     assert "sizes that go from one piece into another: x:0 from _run_on_" in unknown[1]
 
 
+def test_a_function_of_the_inputs_beside_the_model_is_named_by_its_name_alone(folder):
+    words = ("mine.py:Plain", *SPLIT, "--inputs", "larger", "--releases", "2.14.0")
+    code, out, err = check(folder, *words)
+    assert code == 0, err
+    assert out.startswith("Plain: use torch_tensorrt 2.14.0 and save(m, f)")
+    assert '/mine.py:larger"' in (folder / "results/models/Plain.toml").read_text()
+
+
 def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):
     assert (
         harness(folder, "list", "--corpus", "kept.toml")[1].splitlines()[1].split()[0] == "Folded"
@@ -268,6 +279,8 @@ def test_what_an_earlier_check_asked_stays_for_the_commands_that_it_printed(tmp_
         (("mine.py:Plain", "--setting", "torch_executed_ops=relu"), "write --fallback OP for"),
         (("mine.py:Plain", "--setting", "truncate_double=yes"), "takes true or false as trunc"),
         (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, Folded"),
+        (("mine.py:Plain", "--inputs", "exmple"), "mine.py has no exmple that returns the inputs"),
+        (("mine.py:Plain", "--inputs", "a.txt:b"), "^error: --inputs a.txt:b: write FILE.py:FUN"),
         (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
         (("mine.py:Plain", "--releases", "2.3.0"), "2.3.0: .* can be asked from 2.7.0 on"),
