@@ -94,6 +94,25 @@ def upgrade(folder):
     return check(folder, "models.toml", "--from", "2.13.0", "--to", "2.14.0")
 
 
+def test_of_one_model_an_upgrade_is_what_changes_and_then_its_table_of_both_releases(folder):
+    code, out, err = check(folder, "mine.py:Counter", *SPLIT, "--from", "2.13.0", "--to", "2.14.0")
+    assert code == 0, err  # by a call of the release to go to
+    changes, _, _, releases, *calls = out.splitlines()
+    assert changes == (
+        "Counter: 2.13.0 to 2.14.0: gains save(m, f), save(m, f, retrace=False); use "
+        "save(m, f, retrace=False)"
+    )
+    assert releases.split() == ["2.14.0", "2.13.0"]
+    assert [line.rsplit(maxsplit=2)[1:] for line in calls[:3]] == [
+        ["✗", "✗"],
+        ["~", "✗"],
+        ["~", "✗"],
+    ]
+    assert "compile(), and so every save, in 2.13.0: silently wrong, as the known defect: " in out
+    page = Path(re.search(r"page: (.+)", out)[1])
+    assert changes in page.read_text()
+
+
 def test_of_a_team_s_models_an_upgrade_is_a_line_each(upgrade):
     _, out, err = upgrade
     answer, *lines = out.splitlines()
