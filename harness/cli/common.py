@@ -62,11 +62,13 @@ def add_step_summary(folder: Path) -> None:
             stream.write((folder / "report.md").read_text(encoding="utf-8") + "\n")
 
 
-def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Toolchain:
+def toolchain_for(
+    wheelhouse: Path | None = None, offline: bool = False, python: str = sys.executable
+) -> Toolchain:
     cache = Path(os.environ.get("INLINER_REGRESS_CACHE", CACHE)).absolute()
     return Toolchain(
         cache=cache,
-        python=sys.executable,
+        python=python,
         wheelhouse=wheelhouse,
         offline=offline,
         compiler=os.environ.get("CXX", "g++"),
@@ -74,9 +76,9 @@ def toolchain_for(wheelhouse: Path | None = None, offline: bool = False) -> Tool
     )
 
 
-def cases_here(places: Sequence[str] = ()) -> Corpus:
-    """The corpus as this Python reads it. Raises as `read_corpus`."""
-    toolchain = toolchain_for()
+def cases_here(places: Sequence[str] = (), python: str = sys.executable) -> Corpus:
+    """The corpus as this Python, or another, reads it. Raises as `read_corpus`."""
+    toolchain = toolchain_for(python=python)
     return read_corpus(toolchain.python, places, toolchain.cache)
 
 

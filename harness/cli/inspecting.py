@@ -117,11 +117,11 @@ def explain_command(
     out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
-    places = places_of(corpus, run, out_dir)
-    info = case_of(case, places)
+    places, python = places_of(corpus, run, out_dir)
+    info = case_of(case, places, python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)
-    toolchain = toolchain_for(wheelhouse, offline)
+    toolchain = toolchain_for(wheelhouse, offline, python)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, wheel, like, run, out_dir)
     for number, chosen in enumerate(lanes_meant(info, lane, route, subject, bool(places))):
@@ -129,7 +129,7 @@ def explain_command(
         name = cells.site.release if cells.site else cells.spec.subject
         asked = {"case": info.name, "capture": mode, "routes": cells.routes}
         try:
-            for line in ask_rig(sys.executable, "explain", subject=name, **cells.setup, **asked):
+            for line in ask_rig(python, "explain", subject=name, **cells.setup, **asked):
                 tell(line)
         except UsageError as error:
             if not number:

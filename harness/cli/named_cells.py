@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,23 +142,26 @@ def _routes(
     return (Route(route),) if route else tuple(known)
 
 
-def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[str, ...]:
-    """Where the cases are: as the user says, or else as the run that he names had them."""
+def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[tuple[str, ...], str]:
+    """Where the cases are, and the Python that has what they import.
+
+    Both are as the user says, or else as the run that he names had them.
+    """
     if corpus or run == LATEST:
-        return absolute(corpus or ())
+        return absolute(corpus or ()), sys.executable
     folder = RunFolder.open(run, out_dir)
     kept = kept_cases(folder)
     if kept is None:
-        return folder.provenance().corpus
+        return folder.provenance().corpus, sys.executable
     if kept.words:
         say(kept.words)
-    return kept.runnable()
+    return kept.runnable(), kept.python
 
 
-def case_of(name: str, places: Sequence[str]) -> CaseInfo:
+def case_of(name: str, places: Sequence[str], python: str) -> CaseInfo:
     """The case that a name means: a defect's id is its minimal case."""
     defect = read_register().by_id.get(name)
-    return known_case(defect.minimal_case if defect else name, places)
+    return known_case(defect.minimal_case if defect else name, places, python)
 
 
 def newest_with(name: str) -> str:
@@ -169,8 +173,8 @@ def newest_with(name: str) -> str:
     return shown.release if shown else ""
 
 
-def known_case(name: str, places: Sequence[str]) -> CaseInfo:
-    corpus = cases_here(places)
+def known_case(name: str, places: Sequence[str], python: str = sys.executable) -> CaseInfo:
+    corpus = cases_here(places, python)
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""

@@ -95,9 +95,9 @@ def reduce_command(
         raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
-    places = places_of(corpus, run, option.RESULTS)
-    info = case_of(case, places)
-    toolchain = toolchain_for(wheelhouse, offline)
+    places, python = places_of(corpus, run, option.RESULTS)
+    info = case_of(case, places, python)
+    toolchain = toolchain_for(wheelhouse, offline, python)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, like=like, run=run)
     if info.origin == HANDMADE:

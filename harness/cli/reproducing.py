@@ -51,11 +51,11 @@ def reproduce_command(
 
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
-    places = places_of(corpus, run, option.RESULTS)
-    info = case_of(case, places)
+    places, python = places_of(corpus, run, option.RESULTS)
+    info = case_of(case, places, python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)
-    toolchain = toolchain_for(wheelhouse, offline)
+    toolchain = toolchain_for(wheelhouse, offline, python)
     named = NamedSubject(subject, exporter, wheel, like, run)
     options = _as_given(corpus or (), named, lane, builder)
     script = Script("", "", "", "", "")

@@ -127,7 +127,8 @@ def run(
     try:
         with folder:
             keep_candidates(folder.path, subjects)
-            keep_cases(folder, corpus.places, corpus.files, corpus.cases)
+            python = toolchain.python
+            keep_cases(folder, corpus.places, corpus.files, corpus.cases, python)
             return execute(
                 folder, options, toolchain, expected, progress, subjects, sites, on_split
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,13 +32,15 @@ class KeptCases:
     """The cases that a run was made of.
 
     ``places`` are where they lie as they were: the user's own, or the copies where a file has
-    ``changed`` since, which is None where all are as they were.
+    ``changed`` since, which is None where all are as they were. ``python`` is the Python that has
+    what they import.
     """
 
     cases: tuple[CaseInfo, ...]
     places: tuple[str, ...]
     changed: Path | None
     run_id: str
+    python: str
 
     @property
     def words(self) -> str:
@@ -49,8 +52,13 @@ class KeptCases:
         """The places, to have their code run.
 
         Raises:
-            UsageError: a file has changed of which there is no copy.
+            UsageError: a file has changed of which there is no copy, or the Python is gone.
         """
+        if not Path(self.python).exists():
+            raise UsageError(
+                f"{self.python} is gone, which had what the cases of run {self.run_id} import",
+                "run it again",
+            )
         if self.changed and not self.places:
             raise UsageError(
                 f"{self.changed} has changed since run {self.run_id}, which has no copy of it",
@@ -60,7 +68,11 @@ class KeptCases:
 
 
 def keep_cases(
-    run: RunFolder, places: Sequence[str], files: Iterable[str], cases: Iterable[CaseInfo]
+    run: RunFolder,
+    places: Sequence[str],
+    files: Iterable[str],
+    cases: Iterable[CaseInfo],
+    python: str,
 ) -> None:
     """Copy the files of a user's cases into a run's folder, and what was read of them.
 
@@ -69,6 +81,7 @@ def keep_cases(
     Args:
         places: the files and folders that the user named.
         files: all that their cases are made of.
+        python: the Python that imported them.
     """
     if not places or not all(Path(place).exists() for place in places):
         return
@@ -86,7 +99,8 @@ def keep_cases(
             if file.suffix == ".toml":
                 copy.write_text(_moved(file, sums), encoding="utf-8")
     read = [to_json(case) for case in cases]
-    run.write(_READ, {"files": sums, "root": str(root), "cases": read})
+    other = "" if python == sys.executable else python  # this one may lie elsewhere tomorrow
+    run.write(_READ, {"files": sums, "root": str(root), "cases": read, "python": other})
 
 
 def merge_cases(merged: RunFolder, runs: Iterable[RunFolder]) -> None:
@@ -131,6 +145,7 @@ def kept_cases(run: RunFolder) -> KeptCases | None:
             there,
             Path(changed[0]) if changed else None,
             run.run_id,
+            data.get("python") or sys.executable,  # a run of before does not say
         )
 
     return run.read(_READ, decoded)

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import re
 import shlex
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,27 @@ def test_without_a_gpu_the_package_that_is_installed_cannot_be_asked(folder):
     code, _, err = check(folder, "mine.py:Plain", "--here")
     assert code == 3, err
     assert re.search("CUDA driver.*the engine lane needs a machine with an NVIDIA GPU", err)
+
+
+def test_the_command_that_is_printed_runs_with_the_python_that_has_what_the_model_imports(
+    folder, tmp_path
+):
+    there = tmp_path / "theirs"
+    venv.create(there, with_pip=False)
+    python, site = there / "bin" / "python", next(there.glob("lib/*/site-packages"))
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    (site / "only_there.py").write_text("double = 2\n")
+    doubled = MODEL.replace("x * 2", "x * only_there.double")
+    (folder / "importing.py").write_text(f"import only_there\n{doubled}")
+    asked = ("importing.py:Counter", *SPLIT, "--releases", "2.13.0")
+    assert "imports only_there, which is not installed here" in check(folder, *asked)[2]
+    code, out, err = check(folder, *asked, "--python", python)
+    assert code == 1, err
+    command = re.search(r"^  (python -m harness explain .*)$", out, re.MULTILINE)[1]
+    for name in ("explain", "reproduce"):
+        code, out, err = harness(tmp_path, name, *shlex.split(command)[4:])
+        assert code == 0, err
+        assert "wrong-values" in out
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A user's own cases stay in the run's folder as they were asked, and are told when they change."""
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -30,7 +31,7 @@ def user(tmp_path):
 def run(tmp_path, user):
     where = dataclasses.replace(provenance(), corpus=(str(user[2]),))
     folder = RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))])
-    keep_cases(folder, where.corpus, map(str, user), [case("mine")])
+    keep_cases(folder, where.corpus, map(str, user), [case("mine")], sys.executable)
     folder.close()
     return folder
 
@@ -62,7 +63,7 @@ def test_a_file_that_is_too_large_to_be_copied_cannot_be_run_once_it_has_changed
     monkeypatch.setattr(module, "_LARGEST_BYTES", 10)
     where = dataclasses.replace(provenance(), corpus=(str(user[2]),))
     with RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))]) as folder:
-        keep_cases(folder, where.corpus, map(str, user), [case("mine")])
+        keep_cases(folder, where.corpus, map(str, user), [case("mine")], sys.executable)
         assert kept_cases(folder).runnable() == where.corpus
         user[0].write_text("edited\n")
         with pytest.raises(UsageError, match=r"mine\.py has changed since run .*, which has no"):
@@ -70,11 +71,24 @@ def test_a_file_that_is_too_large_to_be_copied_cannot_be_run_once_it_has_changed
         assert kept_cases(folder).cases == (case("mine"),)
 
 
+def test_what_another_python_imported_is_run_by_that_one_and_not_once_it_is_gone(tmp_path, user):
+    where = dataclasses.replace(provenance(), corpus=(str(user[2]),))
+    python = tmp_path / "python"
+    python.touch()
+    with RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))]) as folder:
+        keep_cases(folder, where.corpus, map(str, user), [case("mine")], str(python))
+        kept = kept_cases(folder)
+        assert (kept.runnable(), kept.python) == (where.corpus, str(python))
+        python.unlink()
+        with pytest.raises(UsageError, match=r"python is gone, which had what the cases of run"):
+            kept.runnable()
+
+
 def test_the_project_s_own_cases_and_those_of_a_package_are_not_copied(tmp_path):
     for places in ((), ("an_entry_point",)):
         where = dataclasses.replace(provenance(), corpus=places)
         with RunFolder.create(tmp_path, where, [planned(key())]) as folder:
-            keep_cases(folder, places, [], [case("a")])
+            keep_cases(folder, places, [], [case("a")], sys.executable)
             assert kept_cases(folder) is None
 
 
