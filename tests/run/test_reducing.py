@@ -121,6 +121,18 @@ def test_a_command_decides_by_its_exit_code(asked, known, tmp_path):
         reduce_model(wanted, known, sys.executable, nothing)
 
 
+def test_what_cannot_be_given_to_a_command_is_not_told_as_its_answer(asked, known, tmp_path):
+    check = tmp_path / "check.py"
+    check.write_text("import sys\nsys.exit(int('topk' in open(sys.argv[1]).read()))\n")
+    by_command = {"check": f"{sys.executable} {check}", "subject": ""}
+    named = dataclasses.replace(asked("returns_a_named_tuple"), **by_command)
+    done = reduce_model(named, known, sys.executable, nothing)
+    assert done.after.ops == 2  # and the getitem
+    hooked = dataclasses.replace(asked("has_a_hook"), **by_command)
+    with pytest.raises(UsageError, match=r"cannot be written down .* its after_compile is a func"):
+        reduce_model(hooked, known, sys.executable, nothing)
+
+
 def test_what_no_call_of_a_user_shows_is_a_short_script_of_what_stands_behind_lowering(
     place, tmp_path
 ):

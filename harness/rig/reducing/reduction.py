@@ -102,8 +102,14 @@ class Reduction:
                 self._route = Route(self._shown(captured, mode))
             try:
                 best = taken_apart(captured, mode)
+                if self._lane is None:
+                    self._text(best, exact=False)
             except NotTakenApart as error:
                 raise Refused(str(error)) from error
+            except Unwritable as error:
+                raise Refused(
+                    f"{case.name} cannot be written down as a file for the command: {error}"
+                ) from error
             if not self._fails(best):
                 raise Refused(
                     f"{case.name} does not fail any more once its exported graph takes the place "

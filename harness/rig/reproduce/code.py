@@ -174,6 +174,8 @@ class CaseWriter:
         if type(value) in (tuple, torch.Size):
             inside = ", ".join(self.value(item, nodes) for item in value)
             return f"({inside}{',' if len(value) == 1 else ''})"
+        if type(value).__module__ == "torch.return_types":
+            return f"torch.return_types.{type(value).__name__}({self.value(tuple(value), nodes)})"
         if isinstance(value, list):
             return f"[{', '.join(self.value(item, nodes) for item in value)}]"
         if isinstance(value, dict):

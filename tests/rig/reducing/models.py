@@ -93,6 +93,21 @@ def halves():
     return Program(floats((4, 16)), model=Halves())
 
 
+class Best(torch.nn.Module):
+    def forward(self, x):
+        return torch.topk(torch.tanh(x) + 1, 3)
+
+
+@case(Family.INTERFACES, catches="nothing")
+def returns_a_named_tuple():
+    return Program(floats((4, 16)), model=Best())
+
+
+@case(Family.INTERFACES, catches="nothing")
+def has_a_hook():
+    return Program(floats((4, 16)), model=Best(), after_compile=lambda module: module)
+
+
 @case(Family.DYNAMIC_SHAPES, catches="nothing", dynamic=True)
 def dynamic_call():
     def inputs(generator, size):

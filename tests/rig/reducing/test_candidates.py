@@ -127,7 +127,7 @@ def test_sizes_that_do_not_fit_are_no_candidate(candidate_of):
         capture(each.as_case(), "nonstrict")
 
 
-@pytest.mark.parametrize("name", ["small_effect", "packed_call"])
+@pytest.mark.parametrize("name", ["small_effect", "packed_call", "returns_a_named_tuple"])
 def test_a_candidate_written_as_code_computes_the_same(name, candidate_of, monkeypatch):
     candidate = candidate_of(name)
     text = case_text(candidate, "nothing", exact=True)
