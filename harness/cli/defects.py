@@ -251,7 +251,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("avoided by", ", ".join(defect.avoid)),
         ("not visible", defect.not_visible),
         ("no script", defect.no_script),
-        ("on a GPU", "; ".join(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), name))),
+        ("seen on a GPU", "; ".join(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), name))),
         ("calls", ", ".join(latest.routes)),
         ("cases", ", ".join(latest.cases)),
     ):

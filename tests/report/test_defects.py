@@ -14,6 +14,7 @@ from harness.register.defects import MODELS
 from harness.register.expected import read_expectations
 from harness.register.standing import Standings, State
 from harness.report.model import ReportModel
+from harness.report.pages import rendering
 from harness.report.pages.report_page import COMMENT_LIMIT, markdown
 from harness.report.sections.causes import CAUSES, SeenAs
 from harness.report.sections.defects import (
@@ -27,6 +28,7 @@ from harness.report.sections.defects import (
     shows_as,
     stretches,
 )
+from harness.runs.gpu_evidence import GpuEvidence, write_evidence
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.vocabulary import Reach
 from tests.gate.test_defect_table import NEWEST, made
@@ -58,6 +60,27 @@ def test_a_defect_that_has_a_mend_tells_it_and_the_commands_that_write_and_judge
     assert f"run --mended {NEWEST} --only complex-of-reals" in text
     (judged, *_) = read_judged().values()
     assert f"<b>Judged alone</b>, on a CPU, in run {judged.run}: {judged.words}." in text
+
+
+def test_a_defect_that_a_user_contributed_evidence_of_is_told_as_seen_on_a_gpu(
+    table, tmp_path, monkeypatch
+):
+    row = table.rows[0]
+    seen = GpuEvidence(
+        *(NEWEST, NEWEST, "10.13", "NVIDIA L4", "580.1", "2026-11-25", "0" * 16),
+        {"compile()": "silently wrong"},
+        {row.defect.id: ["compile()"]},
+    )
+    told = f"NVIDIA L4, torch_tensorrt {NEWEST} with TensorRT 10.13"
+    model = ReportModel(full_run().reported(defect_table=table))
+    for words, files in (([], 0), ([told], 1)):
+        if files:
+            write_evidence(tmp_path / "one.json", seen)
+        monkeypatch.setattr(rendering, "CONTRIBUTED", tmp_path)
+        page = undrawn_page(model)
+        assert re.findall("<dt>seen on a GPU</dt><dd>(.+?)</dd>", page) == words
+    opened = page.partition(f'<tr class="more" id="defect-{row.defect.id}"')[2].partition("</tr>")
+    assert told in opened[0]
 
 
 def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(text, table):

@@ -56,6 +56,8 @@ from harness.report.sections.defects import (
 )
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
+from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import SubjectKind
 
@@ -167,6 +169,11 @@ def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
 
 
+def on_gpus(defect: str) -> list[str]:
+    """Where a defect was seen on a GPU, by what users contributed."""
+    return list(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), defect))
+
+
 def has_part(name: str) -> bool:
     """Whether there is a template of this name."""
     return (TEMPLATES / name).is_file()
@@ -210,6 +217,7 @@ def _environment() -> Environment:
         mend_of=mend_of,
         mends_written_for=WRITTEN_FOR,
         mends_judged=read_judged(),
+        on_gpus=on_gpus,
         shows_as=shows_as,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,
