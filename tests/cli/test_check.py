@@ -321,7 +321,10 @@ def test_what_an_earlier_check_asked_stays_for_the_commands_that_it_printed(tmp_
         (("mine.py:Plain", "--setting", "torch_executed_ops=relu"), "write --fallback OP for"),
         (("mine.py:Plain", "--setting", "truncate_double=yes"), "takes true or false as trunc"),
         (("mine.py:Planar",), "mine.py has no Planar; it has Counter, Plain, Folded"),
-        (("mine.py:Plain", "--inputs", "exmple"), "mine.py has no exmple that returns the inputs"),
+        (
+            ("mine.py:Plain", "--inputs", "examples"),
+            "mine.py has no examples that returns the inputs",
+        ),
         (("mine.py:Plain", "--inputs", "a.txt:b"), "^error: --inputs a.txt:b: write FILE.py:FUN"),
         (("elsewhere.py",), "there is no file elsewhere.py; name a model as FILE.py:CLASS"),
         (("mine.py:Plain", "--from", "2.13.0"), "--from and --to belong together"),
