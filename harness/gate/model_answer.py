@@ -30,7 +30,7 @@ SAVES: Final = (
 #: A tensor's content, which stands behind its type and shape.
 _DIGEST: Final = re.compile(r" [0-9a-f]{16}\b")
 #: What the compiled module shows where it returns its results packed otherwise than the model.
-_PACKED: Final = "split module against eager: structure differs"
+PACKED: Final = "split module against eager: structure differs"
 
 
 class Standing(enum.StrEnum):
@@ -162,7 +162,7 @@ class ModelAnswer:
         if not self.best or self.best.standing is not Standing.OTHER_FORM or not compiled:
             return None
         causes = (*compiled.causes, *self.best.causes)
-        packed = [cause.defects for cause in causes if cause.says == _PACKED]
+        packed = [cause.defects for cause in causes if cause.says == PACKED]
         return next((defects[0] for defects in packed if len(defects) == 1), None)
 
     @property
@@ -214,7 +214,7 @@ def model_answer(
         for record in mine
         if packs_otherwise(record)
         for cause in _causes(record, table, register)
-        if cause.says == _PACKED
+        if cause.says == PACKED
     }
     for at, call in calls.items():
         compiled = calls.get((call.release, Route.COMPILE))
@@ -244,7 +244,7 @@ def packs_otherwise(record: CellRecord) -> bool:
     A program that is right as the compiled module is, is so in another form as well.
     """
     return record.key.route is Route.COMPILE and any(
-        fact.says == _PACKED and fact.harm != Harm.COSMETIC for fact in facts_of(record)
+        fact.says == PACKED and fact.harm != Harm.COSMETIC for fact in facts_of(record)
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from harness.base.program import PROGRAM
 from harness.base.words import listed, plural, spans
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
-from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing, calls_lost
+from harness.gate.model_answer import PACKED, CallAnswer, Cause, ModelAnswer, Standing, calls_lost
 from harness.register.facts import parsed_version
 from harness.report import style
 from harness.run.check import Checked
@@ -255,7 +255,9 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             like = f"as {title}"
         says = _shortened(cause.says)
         words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
-        words += ["--route", call.route, "--run", str(checked.run_of(call.release).folder.path)]
+        # That a program is packed otherwise than eager is seen of the compiled module alone.
+        seen_by = Route.COMPILE if cause.says == PACKED else call.route
+        words += ["--route", seen_by, "--run", str(checked.run_of(call.release).folder.path)]
         words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
         told.append(
             Told(

@@ -111,6 +111,8 @@ def test_of_one_model_an_upgrade_is_what_changes_and_then_its_table_of_both_rele
         ["~", "✗"],
     ]
     assert "compile(), and so every save, in 2.13.0: silently wrong, as the known defect: " in out
+    told = out.partition("save(m, f), save(m, f, retrace=False) in 2.14.0: right numbers in ano")[2]
+    assert "explain Counter --subject 2.14.0 --route compile --run " in told.partition("\n\n")[0]
     page = Path(re.search(r"page: (.+)", out)[1])
     assert changes in page.read_text()
 
