@@ -16,6 +16,7 @@ from harness.report.draw.drawing import Picture
 from harness.report.frames.environments import torches_running
 from harness.report.reported_run import ReportedRun, Section, View
 from harness.report.run_frames import RunFrames, run_frames
+from harness.report.sections.answers import safest_by_release
 from harness.report.sections.causes import CAUSES, Script
 from harness.report.sections.defects import DEFECTS
 from harness.report.sections.findings import FINDINGS
@@ -93,6 +94,11 @@ class ReportModel:
     @cached_property
     def scope(self) -> str:
         return scope(self.run)
+
+    @cached_property
+    def safest(self) -> dict[str, list[str]]:
+        """By release, the safest ways to save."""
+        return safest_by_release(self.run)
 
     @cached_property
     def headline(self) -> Headline:

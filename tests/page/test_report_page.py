@@ -63,6 +63,23 @@ def test_a_typed_question_is_answered_on_the_first_screen(browser, html, how):
     assert unanswered(browser, html, **how) == []
 
 
+def test_who_names_a_release_or_what_no_defect_is_named_after_is_told_the_safest_save(
+    browser, fresh
+):
+    with visit(browser, fresh) as opened:
+        for words, release in (
+            ("CNN 2.12.0", "2.12.0"),
+            ("CNN", "2.14.0"),
+            ("buffer 2.9", "2.9.0"),
+        ):
+            opened.page.fill("form.filters input[name=find]", words)
+            told = opened.page.inner_text(".found")
+            assert told.startswith(f"Safest save in {release}, no state: save("), words
+            assert f"Safest save in {release}, a cache: " in told, words
+        opened.page.fill("form.filters input[name=find]", "global partitioner")
+        assert "Safest save" not in opened.page.inner_text(".found")
+
+
 def test_filters_that_a_mouse_opens_and_a_key_chooses_filter(browser, html):
     with visit(browser, html) as opened:
         opened.page.click("select[name=release]")

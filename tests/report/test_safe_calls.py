@@ -8,6 +8,7 @@ from harness.report.sections.calls import (
     safe_without_state,
     safest,
     safest_before,
+    safest_in,
     save_records,
 )
 from harness.report.text import span
@@ -140,6 +141,24 @@ def test_each_older_release_is_told_its_own_safest_save_and_alike_ones_stand_tog
         f"in 2.13.0 save(retrace=False): {right}",
         f"in {span(['2.12.0', '2.12.1'])} save(m, f): {right}",
     ]
+
+
+def test_before_2_10_the_safest_save_is_told_as_its_users_write_it():
+    cells = pd.DataFrame(
+        [
+            ("plain", release, route, "package", "segment", "ok", "")
+            for release in ("2.9.0", "2.10.0")
+            for route in ("compile", "retrace")
+        ],
+        columns=COLUMNS,
+    )
+    right = "of 1 model silently wrong for none, right for 1"
+    assert safest_in(cells, ("2.9.0", "2.10.0", "2.11.0")) == {
+        "2.10.0": f"save(m, f): {right}",
+        "2.9.0": f"save(m, f, retrace=True): {right}",
+    }
+    wrong = cells.assign(standing="failing", harm="silent")
+    assert safest_in(wrong, ("2.10.0",)) == {"2.10.0": "none is right for any of 1 model"}
 
 
 def test_where_the_module_in_memory_is_wrong_more_often_the_loaded_file_is_what_to_run():

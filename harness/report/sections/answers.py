@@ -33,6 +33,7 @@ from harness.report.sections.calls import (
     safe_without_state,
     safest,
     safest_before,
+    safest_in,
     save_records,
 )
 from harness.wire.oracles import Harm
@@ -124,6 +125,19 @@ def answers(run: ReportedRun, decided: Qualification | None) -> Iterator[Answer]
             yield _silent(run.defect_table)
         yield from _calls(run)
     yield from rest
+
+
+def safest_by_release(run: ReportedRun) -> dict[str, list[str]]:
+    """Which save is safest in each release, for models without and with state; for the search."""
+    if run.has_candidate or not run.defect_table:
+        return {}
+    releases = [spec.subject for spec in run.ordered if spec.kind is SubjectKind.RELEASE]
+    has_state = run.cells_of_lanes["case"].isin(_stateful(run))
+    told = dict[str, list[str]]()
+    for asked, of in (("no state", ~has_state), ("a cache", has_state)):
+        for release, words in safest_in(run.cells_of_lanes[of], releases).items():
+            told.setdefault(release, []).append(f"Safest save in {release}, {asked}: {words}")
+    return told
 
 
 def _calls(run: ReportedRun) -> Iterator[Answer]:

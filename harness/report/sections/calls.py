@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 import pandas as pd
+from packaging.version import Version
 
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.report import text
@@ -175,19 +176,30 @@ def safest(records: SaveRecords) -> list[str]:
     ]
 
 
-def safest_before(cells: pd.DataFrame, releases: Sequence[str]) -> list[str]:
-    """The safest way to save in each earlier release, the newest first; alike ones in one line."""
-    ends: list[tuple[str, str]] = []
-    for number in range(len(releases) - 1, 0, -1):
+def safest_in(cells: pd.DataFrame, releases: Sequence[str]) -> dict[str, str]:
+    """The safest way to save in each release, and what it comes to; the newest comes first.
+
+    A release of which no way to save was asked is left out.
+    """
+    told = dict[str, str]()
+    for number in range(len(releases), 0, -1):
         records = save_records(cells, releases[:number])
         if records and records.release == releases[number - 1] and records.ways:
-            first = records.ways[0]
-            ends.append(
-                (f"{first.call}: {_ends(first, records.models, now=True)}", records.release)
-            )
+            call, release = records.ways[0].call, records.release
+            if call == CALLS[Route.RETRACE] and Version(release) < SAVE_RETRACES_SINCE:
+                call = "save(m, f, retrace=True)"
+            told[release] = f"{call}: {_ends(records.ways[0], records.models, now=True)}"
+            if not any(way.right for way in records.ways):
+                told[release] = f"none is right for any of {text.plural(records.models, 'model')}"
+    return told
+
+
+def safest_before(cells: pd.DataFrame, releases: Sequence[str]) -> list[str]:
+    """The safest way to save in each earlier release, the newest first; alike ones in one line."""
+    earlier = [each for each in safest_in(cells, releases).items() if each[0] != releases[-1]]
     return [
-        f"in {text.span([release for _, release in reversed(list(of))])} {told}"
-        for told, of in groupby(ends, key=lambda each: each[0])
+        f"in {text.span([release for release, _ in reversed(list(of))])} {told}"
+        for told, of in groupby(earlier, key=lambda each: each[1])
     ]
 
 

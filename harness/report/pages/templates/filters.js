@@ -6,7 +6,7 @@
   const rows = section ? [...section.querySelectorAll("tr.defect")] : [];
   if (!rows.length || section.dataset.quiet) return; // a candidate's page is about the candidate
   const MOST = 12;
-  const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen);
+  const {newest} = section.dataset, signs = JSON.parse(section.dataset.signs), seen = JSON.parse(section.dataset.seen), safest = JSON.parse(section.dataset.safest);
   const harms = new Set(["silent", "warned", "error", "interface", "cosmetic"]);
   const idle = new Set(("a about an and any are avoid avoids be bug bugs call calls can defect defects did do does for from fix " +
     "fixed have how i in is it may me mend mended model my new of or release right safe say see ship show shows that the there this to " +
@@ -169,7 +169,10 @@
       left = Math.max(0, left - here.length);
     }
     if (ask.unknown) found.prepend(make("p", `${ask.unknown} was not asked: this page has ${releases[0]} to ${releases[releases.length - 1]}.`));
-    else if (!matches.length) found.append(make("p", "No known defect is named so. Fewer words find more; which call is safest for any model stands in the first lines."));
+    else if (!matches.length) found.append(make("p", "No known defect is named so. Fewer words find more."));
+    // Who asks of a release, or of what no defect is named after, wants a call that is right.
+    const safe = ask.unknown ? [] : safest[ask.release || (matches.length ? "" : newest)] || [];
+    found.prepend(...safe.map((told) => make("p", told)));
   }
   function apply() {
     if (location.hash.startsWith("#defects?")) {
