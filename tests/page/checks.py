@@ -300,7 +300,7 @@ QUESTIONS = (
         "None",
         "A model that returns None or a number cannot be compiled, so not saved",
         "E raises an error with compile, so no save() was tried here",
-        among=2,
+        among=1,
     ),
     Asked(
         "wrong tensor",
