@@ -67,13 +67,21 @@ def attributed(
             names = tuple(defect.id for defect in found_out)
             one, alike = (names[0], ()) if len(names) == 1 else ("", names)
             facts.append(Attributed(key, fact, one, expected=False, alike=alike))
-    by_release = {(each.key, each.fact.seen): each for each in facts} if likes else {}
-    for number, each in enumerate(facts):
-        there = dataclasses.replace(each.key, subject=(likes or {}).get(each.key.subject, ""))
-        same = by_release.get((there, each.fact.seen))
-        if same and not (each.defect or each.alike):
-            facts[number] = dataclasses.replace(each, defect=same.defect, alike=same.alike)
-    return facts
+    return _as_the_release(facts, likes) if likes else facts
+
+
+def _as_the_release(facts: Sequence[Attributed], likes: Mapping[str, str]) -> list[Attributed]:
+    """The facts; those of a candidate that have no defect, with that of the release's own cell."""
+    by_place = {(each.key, each.fact.seen): each for each in facts}
+
+    def told(each: Attributed) -> Attributed:
+        if each.defect or each.alike or each.key.subject not in likes:
+            return each
+        there = dataclasses.replace(each.key, subject=likes[each.key.subject])
+        same = by_place.get((there, each.fact.seen), each)
+        return dataclasses.replace(each, defect=same.defect, alike=same.alike)
+
+    return [told(each) for each in facts]
 
 
 def defects_told(

@@ -37,12 +37,14 @@ BLAMES: Final = (
     "torch",
     "by design",
 )
+#: The model of `MODELS` that writes rows or columns, as who has a KV cache does too.
+WRITES_PARTS: Final = "slice-writes"
 #: What a model has or does that meets a defect, in its owner's words.
 MODELS: Final[Mapping[str, str]] = {
     "state": "has a KV cache or other state",
     "only-writes": "only writes to a buffer",
     "input-writes": "writes to its inputs",
-    "slice-writes": "writes to parts of a tensor (x[:, 1:] = y)",
+    WRITES_PARTS: "writes to parts of a tensor (x[:, 1:] = y)",
     "sizes": "has sizes that vary",
     "data-sizes": "computes sizes or numbers from data",
     "keywords": "takes keyword inputs or *args",

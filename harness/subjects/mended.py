@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:
         raise UsageError(f"--release {release}: {spec.unavailable}")
     path = Path(spec.wheel_path)
 
+    @functools.cache  # several mends are of one file
     def read(name: str) -> str | None:
         with opened_zip(path) as wheel:
             return wheel.read(name).decode() if name in wheel.namelist() else None

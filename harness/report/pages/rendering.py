@@ -56,7 +56,7 @@ from harness.report.sections.defects import (
 )
 from harness.report.sections.findings import together
 from harness.report.sections.matrix import MatrixGroup
-from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
+from harness.runs.gpu_evidence import CONTRIBUTED, GpuEvidence, contributed, seen_on_gpus
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.oracles import Harm
 from harness.wire.vocabulary import SubjectKind
@@ -169,9 +169,9 @@ def groupby_kept(rows: Sequence[Row], name: str) -> list[tuple[str, list[Row]]]:
     return [(value, list(group)) for value, group in groupby(rows, attrgetter(name))]
 
 
-def on_gpus(defect: str) -> list[str]:
-    """Where a defect was seen on a GPU, by what users contributed."""
-    return list(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), defect))
+def gpu_evidence() -> tuple[GpuEvidence, ...]:
+    """What users have contributed of their GPUs."""
+    return contributed(PROJECT_ROOT / CONTRIBUTED)
 
 
 def has_part(name: str) -> bool:
@@ -217,7 +217,8 @@ def _environment() -> Environment:
         mend_of=mend_of,
         mends_written_for=WRITTEN_FOR,
         mends_judged=read_judged(),
-        on_gpus=on_gpus,
+        gpu_evidence=gpu_evidence,
+        seen_on_gpus=seen_on_gpus,
         shows_as=shows_as,
         made_otherwise=MADE_OTHERWISE,
         reaches=REACHES,

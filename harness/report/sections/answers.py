@@ -24,7 +24,7 @@ from harness.gate.qualify_words import (
     tally_lines,
 )
 from harness.gate.signs import SEEN_FIRST_NOW
-from harness.register.defects import HAVING_STATE, Defect
+from harness.register.defects import HAVING_STATE, WRITES_PARTS, Defect
 from harness.register.standing import Standing
 from harness.report import text
 from harness.report.reported_run import ReportedRun
@@ -205,7 +205,7 @@ def _stateful(run: ReportedRun) -> set[str]:
     defects = {
         row.defect.id
         for row in _rows(run)
-        if HAVING_STATE & set(row.defect.models) and "slice-writes" not in row.defect.models
+        if HAVING_STATE & set(row.defect.models) and WRITES_PARTS not in row.defect.models
     }
     causes = [cause for cause in run.causes if cause.defect.id in defects]
     return {shown.key.case for cause in causes for shown in cause.shown}

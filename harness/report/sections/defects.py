@@ -20,7 +20,7 @@ from harness.gate.defect_table import (
     Part,
     tone_of,
 )
-from harness.register.defects import MODELS
+from harness.register.defects import MODELS, WRITES_PARTS
 from harness.register.facts import parsed_version
 from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
@@ -240,7 +240,7 @@ def models_of(row: DefectRow) -> tuple[str, ...]:
 
     Who has a KV cache is told of what happens to parts that are written, too: so it is written.
     """
-    names = {*row.defect.models, *(("state",) if "slice-writes" in row.defect.models else ())}
+    names = {*row.defect.models, *(("state",) if WRITES_PARTS in row.defect.models else ())}
     return tuple(words for name, words in MODELS.items() if name in names)
 
 

@@ -40,7 +40,7 @@ class ChildFailed(Exception):
 
     @classmethod
     def by(cls, error: Exception) -> ChildFailed:
-        """Of the exception that is being handled."""
+        """Wrap the exception that is being handled, with its traceback."""
         mistake = isinstance(error, Mistake) or getattr(error, "mistake", False)
         return cls(traceback.format_exc(), one_line(error), mistake)
 

@@ -36,9 +36,9 @@ class OpenedFiles:
         self._paths |= {*paths}
 
     def below(self, files: Collection[Path]) -> list[str]:
-        """Those that lie beside some files or in folders below, hidden ones left out.
+        """Return the opened files beside some files or in folders below, without hidden ones.
 
-        What is imported counts with its source.
+        A module that was imported counts with its source.
         """
         folders = {file.parent for file in files}
         return sorted({str(path) for path in map(_source_of, self._paths) if _is_in(path, folders)})

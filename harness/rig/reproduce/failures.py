@@ -102,7 +102,7 @@ def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]
         raised = _UNFLATTEN_RAISES.search(message)
         yield Raises("unflatten", raised[1]) if raised else Differs("unflattened", "numbers", True)
     elif verdict.oracle is Oracle.METADATA:
-        # Of a cosmetic finding the file that is saved has nothing.
+        # The file that is saved shows nothing of a cosmetic finding.
         yield from () if verdict.harm is Harm.COSMETIC else [Differs("loaded", "metadata")]
     elif verdict.oracle is not Oracle.DETERMINISM:
         yield from _differing(verdict, message)
