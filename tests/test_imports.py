@@ -78,8 +78,9 @@ TAKES_THE_ENVIRONMENT_WHOLE = {
 }
 
 
-#: Programs of their own: the action's, which installs nothing, and what a node is asked by.
-PROGRAMS = {("base", "github.py"), ("workers", "node_facts.py")}
+#: Programs of their own: the action's, which installs nothing, and what a node is asked by. And
+#: what tells how a shell has to call the harness, for whatever prints a command, pages among them.
+PROGRAMS = {("base", "github.py"), ("base", "program.py"), ("workers", "node_facts.py")}
 
 
 def test_nothing_below_the_rim_prints_reads_the_environment_or_exits():

@@ -10,7 +10,7 @@ import platform
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -70,6 +70,16 @@ def program_here(
         near = place.is_relative_to(Path.cwd())
         name = shlex.quote(f"{place.relative_to(Path.cwd())}" if near else str(place))
     return name if script else f"{name} -m harness"
+
+
+def as_called_here(text: str, escaped: Callable[[str], str] = str) -> str:
+    """A text whose commands can be pasted into the shell that called this program.
+
+    Args:
+        escaped: how such a text writes a path, which may hold any character.
+    """
+    here = program_here(os.environ)
+    return text if here == PROGRAM else text.replace(f"{PROGRAM} ", f"{escaped(here)} ")
 
 
 def command_line(*, places: bool = True) -> tuple[str, ...]:

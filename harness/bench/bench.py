@@ -21,7 +21,7 @@ from harness.bench.sampling import Sampling
 from harness.bench.workers import Running, Workers, workers_again, workers_for
 from harness.catalogue.releases import Catalogue
 from harness.runs.provenance import Provenance
-from harness.runs.run_directory import RunDirectory
+from harness.runs.run_directory import LATEST, RunDirectory
 from harness.toolchain import Toolchain
 from harness.toolchain.rig_client import Corpus, read_corpus
 from harness.wire.record_json import SCHEMA, decode, to_json
@@ -81,8 +81,13 @@ def bench(
     corpus = read_corpus(toolchain.python, options.corpus, toolchain.cache)
     plan = make_plan(options, corpus, *workers.subjects)
     provenance = workers.stamp(provenance_of(options, corpus, workers.subjects))
+    before = BenchFolder.find(LATEST, options.out)
     folder = BenchFolder.create(options.out, provenance, plan)
-    return measure(folder, workers, progress)
+    try:
+        return measure(folder, workers, progress)
+    except UsageError:  # a mistake in a user's case shows only where the case is built
+        folder.discard(before)
+        raise
 
 
 def resume(

@@ -37,6 +37,8 @@ from harness.mends.all import MENDS
 from harness.report.benching import write_bench
 from harness.subjects.mended import mended_wheel
 from harness.subjects.specs import BUILTIN_SUBJECTS
+from harness.toolchain import Toolchain
+from harness.toolchain.extra_packages import python_with
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import SEGMENT
 from harness.wire.routes import Lane
@@ -97,12 +99,14 @@ def bench_command(
         Path | None, typer.Option(help="The candidate as a pyperf suite; the baseline beside it.")
     ] = None,
     corpus: option.CorpusPlaces = None,
+    with_: option.With = None,
     out_dir: option.Out = option.RESULTS,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
 ) -> int:
     """Measure the latency of a candidate against a baseline, with an A/A control."""
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
+    toolchain = python_with(toolchain, "", tuple(with_ or ()))
     if resume_run:
         pythons = tuple(python or ())
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
@@ -115,7 +119,7 @@ def bench_command(
     recorded = _recorded(baseline, out_dir)
     # Stages and routes are of one lane, as a candidate's file and a recorded bench are.
     of_one = lane or exporter or sweep or stages or gating or routes or pyperf or recorded
-    lanes = [lane or Lane.GRAPH] if of_one or not corpus else _lanes_of(absolute(corpus))
+    lanes = [lane or Lane.GRAPH] if of_one or not corpus else _lanes_of(absolute(corpus), toolchain)
     options = BenchOptions(
         baseline=baseline or catalogue.releases[-2].version,
         candidate=candidate,
@@ -155,9 +159,9 @@ def bench_command(
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
 
 
-def _lanes_of(places: Sequence[str]) -> list[str]:
+def _lanes_of(places: Sequence[str], toolchain: Toolchain) -> list[str]:
     """The lanes that some case of a user's corpus goes through."""
-    cases = cases_here(places).cases
+    cases = cases_here(places, toolchain.python).cases
     return [lane for lane in (Lane.GRAPH, Lane.PACKAGE) if any(lane in of.lanes for of in cases)]
 
 

@@ -73,12 +73,8 @@ def check_command(
     first: Annotated[str, typer.Option("--from", help="The release in use, of an upgrade.")] = "",
     last: Annotated[str, typer.Option("--to", help="The release to go to.")] = "",
     builder: option.OneBuilder = SEGMENT,
-    python: Annotated[
-        str, typer.Option(help="The Python of an environment that has torch and what it imports.")
-    ] = "",
-    with_: Annotated[
-        list[str] | None, typer.Option("--with", help="A package that the model imports; often.")
-    ] = None,
+    python: option.Python = "",
+    with_: option.With = None,
     here: Annotated[
         bool,
         typer.Option(

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import written_to
-from harness.base.program import PROGRAM, program_here
+from harness.base.program import as_called_here
 from harness.base.zips import opened_zip
 from harness.catalogue.releases import EXPORTER_MODULE
 from harness.runs.plan import CAPTURES
@@ -39,12 +39,6 @@ def fail(code: ExitCode, message: str) -> NoReturn:
 
 def say_error(message: str) -> None:
     say(f"error: {message}")
-
-
-def as_called_here(text: str) -> str:
-    """A text whose commands can be pasted into the shell that called this program."""
-    here = program_here(os.environ)
-    return text if here == PROGRAM else text.replace(f"{PROGRAM} ", f"{here} ")
 
 
 def committed(path: Path) -> Path:

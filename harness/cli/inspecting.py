@@ -39,6 +39,7 @@ from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import around
 from harness.toolchain import clean
+from harness.toolchain.extra_packages import python_with
 from harness.toolchain.rig_client import absolute, ask_rig, split_text
 from harness.wire.builders import SEGMENT
 from harness.wire.record_json import to_json
@@ -105,6 +106,8 @@ def explain_command(
     route: Annotated[str, typer.Option(help="One route; all of the subject's by default.")] = "",
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     lane: option.LaneOfCase = "",
     builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
@@ -117,11 +120,12 @@ def explain_command(
     out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
-    places, python = places_of(corpus, run, out_dir)
-    info = case_of(case, places, python)
+    places, its_python = places_of(corpus, run, out_dir)
+    toolchain = toolchain_for(wheelhouse, offline, its_python)
+    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    info = case_of(case, places, toolchain.python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)
-    toolchain = toolchain_for(wheelhouse, offline, python)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, wheel, like, run, out_dir)
     for number, chosen in enumerate(lanes_meant(info, lane, route, subject, bool(places))):
@@ -129,7 +133,7 @@ def explain_command(
         name = cells.site.release if cells.site else cells.spec.subject
         asked = {"case": info.name, "capture": mode, "routes": cells.routes}
         try:
-            for line in ask_rig(python, "explain", subject=name, **cells.setup, **asked):
+            for line in ask_rig(toolchain.python, "explain", subject=name, **cells.setup, **asked):
                 tell(line)
         except UsageError as error:
             if not number:

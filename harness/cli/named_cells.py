@@ -155,7 +155,7 @@ def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[tu
         return folder.provenance().corpus, sys.executable
     if kept.words:
         say(kept.words)
-    return kept.runnable(), kept.python
+    return kept.runnable(), kept.interpreter
 
 
 def case_of(name: str, places: Sequence[str], python: str) -> CaseInfo:

@@ -39,6 +39,14 @@ CorpusPlaces = Annotated[
         help="Cases of your own in place of the project's: a file, a folder, an entry point.",
     ),
 ]
+Python = Annotated[
+    str,
+    typer.Option(help="The Python of an environment with torch and what your model imports."),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", help="A package that your model imports; often."),
+]
 CaseName = Annotated[str, typer.Argument(help="A case's name, or a defect's id.")]
 Families = Annotated[list[str] | None, typer.Option(help="Only these families.")]
 Releases = Annotated[

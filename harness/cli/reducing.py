@@ -46,6 +46,7 @@ from harness.run.reducing import (
 from harness.runs.run_directory import LATEST
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.extra_packages import python_with
 from harness.toolchain.rig_client import absolute, ask_rig
 from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Harm, Oracle
@@ -74,6 +75,8 @@ def reduce_command(
     lane: option.LaneOfCase = "",
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
     exporter: option.Exporter = None,
@@ -95,9 +98,10 @@ def reduce_command(
         raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
-    places, python = places_of(corpus, run, option.RESULTS)
-    info = case_of(case, places, python)
-    toolchain = toolchain_for(wheelhouse, offline, python)
+    places, its_python = places_of(corpus, run, option.RESULTS)
+    toolchain = toolchain_for(wheelhouse, offline, its_python)
+    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    info = case_of(case, places, toolchain.python)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, like=like, run=run)
     if info.origin == HANDMADE:

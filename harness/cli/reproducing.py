@@ -24,6 +24,7 @@ from harness.cli.named_cells import (
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.runs.run_directory import LATEST
+from harness.toolchain.extra_packages import python_with
 from harness.wire.builders import SEGMENT
 from harness.wire.vocabulary import SubjectKind
 
@@ -34,6 +35,8 @@ def reproduce_command(
     route: Annotated[str, typer.Option(help="One route; the first that fails by default.")] = "",
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     lane: option.LaneOfCase = "",
     builder: option.OneBuilder = SEGMENT,
     seed: option.RunSeed = 0,
@@ -51,11 +54,12 @@ def reproduce_command(
 
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
-    places, python = places_of(corpus, run, option.RESULTS)
-    info = case_of(case, places, python)
+    places, its_python = places_of(corpus, run, option.RESULTS)
+    toolchain = toolchain_for(wheelhouse, offline, its_python)
+    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    info = case_of(case, places, toolchain.python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)
-    toolchain = toolchain_for(wheelhouse, offline, python)
     named = NamedSubject(subject, exporter, wheel, like, run)
     options = _as_given(corpus or (), named, lane, builder)
     script = Script("", "", "", "", "")

@@ -76,7 +76,7 @@ def report_command(
 
     def with_evidence(model: ReportModel) -> ReportModel:
         # What is not at hand is not fetched for a picture or a script.
-        toolchain = toolchain_for(wheelhouse, offline=True)
+        toolchain = toolchain_for(wheelhouse, offline=True, python=judged.python_of_cases)
         if pictures:
             model = with_pictures(model, judged, toolchain, catalogue)
         if scripts:

@@ -50,6 +50,7 @@ from harness.subjects.choosing import choose_subjects
 from harness.subjects.mended import mended_wheel
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
+from harness.toolchain.extra_packages import python_with
 from harness.toolchain.rig_client import absolute
 from harness.wire.builders import PINNED, SEGMENT
 from harness.wire.records import CellRecord
@@ -107,6 +108,8 @@ def run_command(
         typer.Option("--full", help="All cases, and all models through all packages: 45 minutes."),
     ] = False,
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     lane: Annotated[
         str,
         typer.Option(
@@ -170,6 +173,7 @@ def run_command(
     if resume_run:
         _refuse_choices(context)
     toolchain = toolchain_for(wheelhouse, offline)
+    toolchain = python_with(toolchain, python, tuple(with_ or ()))
     if mended:
         wheel, like = mended_wheel(mended, mends_of(listed(only)), toolchain), mended
     whole = bool(corpus or checkout or mended) and not quick

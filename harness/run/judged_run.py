@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,6 +180,12 @@ class JudgedRun:
         """Where a user's own cases can be run as they were; raises as `KeptCases.runnable`."""
         kept = kept_cases(self.folder)
         return self.provenance.corpus if kept is None else kept.runnable()
+
+    @property
+    def python_of_cases(self) -> str:
+        """The Python that has what its cases import; raises as `KeptCases.interpreter`."""
+        kept = kept_cases(self.folder)
+        return sys.executable if kept is None else kept.interpreter
 
     @property
     def places(self) -> Places:

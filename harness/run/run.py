@@ -19,7 +19,7 @@ from harness.run.order import in_order, only, quick_cells, read_order
 from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
-from harness.runs.kept_cases import keep_cases
+from harness.runs.kept_cases import keep_cases, kept_cases
 from harness.runs.plan import PlannedCell, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_directory import LATEST
@@ -194,7 +194,9 @@ def resume(
         SurroundingsError, Unavailable: as `run`.
     """
     with RunFolder.open(which, options.out) as folder:
-        before = folder.provenance()
+        before, kept = folder.provenance(), kept_cases(folder)
+        if kept is not None:
+            toolchain = dataclasses.replace(toolchain, python=kept.interpreter)
         known = read_expectations(options.expectations, before.corpus)
         options = dataclasses.replace(options, seed=before.seeds[0])
         corpus = read_corpus(toolchain.python, before.corpus, toolchain.cache)

@@ -48,17 +48,22 @@ class KeptCases:
         since = f"{self.changed} has changed since; this is as it was in run {self.run_id}"
         return since if self.changed else ""
 
-    def runnable(self) -> tuple[str, ...]:
-        """The places, to have their code run.
-
-        Raises:
-            UsageError: a file has changed of which there is no copy, or the Python is gone.
-        """
+    @property
+    def interpreter(self) -> str:
+        """The Python, to have their code run. Raises UsageError where it is gone."""
         if not Path(self.python).exists():
             raise UsageError(
                 f"{self.python} is gone, which had what the cases of run {self.run_id} import",
                 "run it again",
             )
+        return self.python
+
+    def runnable(self) -> tuple[str, ...]:
+        """The places, to have their code run.
+
+        Raises:
+            UsageError: a file has changed of which there is no copy.
+        """
         if self.changed and not self.places:
             raise UsageError(
                 f"{self.changed} has changed since run {self.run_id}, which has no copy of it",

@@ -1,11 +1,12 @@
 """Commands are printed as the shell that called the program can call it again."""
 
+import html
 import shlex
 from pathlib import Path
 
 import pytest
 
-from harness.base.program import program_here
+from harness.base.program import as_called_here, program_here
 
 
 @pytest.fixture
@@ -58,3 +59,9 @@ def test_the_console_script_is_called_by_its_name_or_by_its_path(environment):
     script = str(environment / "inliner-regress")
     assert called(environment, script, PATH=str(environment)) == "inliner-regress"
     assert called(environment, script, PATH="/usr/bin") == shlex.quote(script)
+
+
+def test_a_command_in_a_page_is_escaped_as_the_page_is(environment, monkeypatch):
+    monkeypatch.setattr("harness.base.program.program_here", lambda _: "'a <b>/python' -m harness")
+    told = as_called_here("<code>python -m harness list</code>", html.escape)
+    assert told == "<code>&#x27;a &lt;b&gt;/python&#x27; -m harness list</code>"

@@ -1,6 +1,7 @@
 """What a check on a GPU leaves behind, made of a check with emulated engines."""
 
 import dataclasses
+import html
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from harness.base.errors import UsageError
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
+from harness.base.program import PROGRAM, as_called_here
 from harness.report.check_report import check_html, write_check
 from harness.report.check_words import answer_lines, causes_told, difference_words
 from harness.run.check import Checked, check
@@ -130,6 +132,18 @@ def test_a_release_that_pins_another_torch_is_told_below_the_answer(checked: Che
     )
     assert "2.13.0 pins torch 2.13.0" in check_html(dataclasses.replace(other, answers=(answer,)))
     assert [*answer_lines(checked, answer)][1] == ""
+
+
+def test_a_page_prints_the_commands_that_the_console_prints_where_python_is_another_one(
+    checked: Checked, monkeypatch
+):
+    monkeypatch.setenv("PATH", "/where there is/no python")
+    told = [line.strip() for line in answer_lines(checked, checked.answers[0]) if PROGRAM in line]
+    assert told
+    here = {as_called_here(line) for line in told}
+    assert not here & {*told}
+    page = html.unescape(check_html(checked))
+    assert [line for line in here if line not in page] == []
 
 
 def test_only_the_saves_that_end_as_compile_does_are_told_with_it(checked: Checked):

@@ -23,7 +23,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from harness.base.program import PROGRAM
+from harness.base.program import PROGRAM, as_called_here
 from harness.bench import words
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.mends.all import WRITTEN_FOR, mend_of
@@ -73,8 +73,13 @@ Row = TypeVar("Row")
 
 
 def render(template: str, **values: Any) -> str:
-    """A template of this package with its values, escaped as its name's ending says."""
-    return _environment().get_template(template).render(**values)
+    """A template of this package with its values, escaped as its name's ending says.
+
+    A page's commands are those of the shell that called this program: whoever reads it stands
+    beside it. Markdown is read where it is sent to, and keeps them as they are everywhere.
+    """
+    rendered = _environment().get_template(template).render(**values)
+    return as_called_here(rendered, html.escape) if template.endswith(".html") else rendered
 
 
 def picture(figure: Figure | str, name: str, description: str) -> Markup:
