@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from harness.base.errors import UsageError
+from harness.base.program import PROGRAM, as_called_here
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
-from harness.base.program import PROGRAM, as_called_here
 from harness.report.check_report import check_html, write_check
 from harness.report.check_words import answer_lines, causes_told, difference_words
 from harness.run.check import Checked, check
