@@ -17,11 +17,13 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
 from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.mends.all import MENDS
 from harness.register.defects import Register, read_register
 from harness.register.facts import NONSTRICT
 from harness.report.draw.fuzz_plot import fuzz_figure
 from harness.report.draw.plots import png
 from harness.subjects.choosing import choose_subjects
+from harness.subjects.mended import mended_subject
 from harness.subjects.packages import Sites, with_packages
 from harness.toolchain import Toolchain
 from harness.wire.records import CellKey, SubjectSpec
@@ -31,7 +33,8 @@ from harness.workers.process import Setup
 
 def fuzz_command(
     minutes: Annotated[float, typer.Option(min=0.0, help="How long to draw.")] = 10.0,
-    releases: option.Releases = "2.14.0",
+    releases: option.Releases = "",
+    mended: option.Mended = "",
     lane: Annotated[str, typer.Option(help="graph, package, or both.")] = Lane.GRAPH,
     without: Annotated[
         str, typer.Option(help="Ids of known defects to forget; are they found again?")
@@ -47,20 +50,25 @@ def fuzz_command(
     """Draw split programs, judge them, and shrink what no known defect explains.
 
     The folder has a journal, and Hypothesis's examples. Exit code 1 says that something new failed.
+    What the mends of a mended release are of is known no more.
     """
+    if mended and releases:
+        raise UsageError("--mended is judged by itself; leave out --releases")
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     asked = lanes(lane)
-    subjects = choose_subjects(toolchain, catalogue, releases=releases, built_in=False)
+    subjects = (
+        (mended_subject(mended, MENDS, toolchain),)
+        if mended
+        else choose_subjects(
+            toolchain, catalogue, releases=releases or catalogue.newest.version, built_in=False
+        )
+    )
     sites: Sites = {}
     if Lane.PACKAGE in asked:
         subjects, sites = with_packages(subjects, toolchain, catalogue)
     setups, cells = _setups(toolchain, subjects, sites, asked, out)
-    register = read_register()
-    for name in listed(without):
-        if name not in register.by_id:
-            raise UsageError(f"--without {name}: the register has no such defect; see `defects`")
-    forgotten = Register(tuple(register.by_id[name] for name in listed(without)))
-    known = Register(tuple(each for each in register.defects if each not in forgotten.defects))
+    mended_ones = [name for mend in MENDS if mended for name in mend.defects]
+    known, forgotten = parted(read_register(), listed(without), mended_ones)
     with workers_on(on, toolchain) as (launcher, count):
         if on and count < len(setups):
             raise UsageError(f"--on {on}: it has {count} processors, and {len(setups)} are needed")
@@ -86,6 +94,20 @@ def fuzz_command(
             f"{out / 'journal.jsonl'}"
         )
     return ExitCode.RED if campaign.finds else ExitCode.GREEN
+
+
+def parted(
+    register: Register, without: Sequence[str], mended: Sequence[str]
+) -> tuple[Register, Register]:
+    """What a campaign knows, and what it is to forget: its user's choice, and what is mended."""
+    for name in without:
+        if name not in register.by_id:
+            raise UsageError(f"--without {name}: the register has no such defect; see `defects`")
+    gone = {*without, *mended}
+    return (
+        Register(tuple(each for each in register.defects if each.id not in gone)),
+        Register(tuple(each for each in register.defects if each.id in gone)),
+    )
 
 
 def _setups(

@@ -16,11 +16,13 @@ from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
 from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
+from harness.mends.all import MENDS
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order
 from harness.runs.case_filter import select_cases
 from harness.runs.plan import make_plan
 from harness.subjects.choosing import choose_subjects
+from harness.subjects.mended import mended_subject
 from harness.subjects.packages import with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -36,6 +38,7 @@ _SAVES = (EXPORTER_MODULE, "torch_tensorrt/_compile.py")
 
 def mutants_command(
     release: Annotated[str, typer.Option(help="Whose code.")] = "2.14.0",
+    mended: option.Mended = "",
     file: Annotated[str, typer.Option(help="Which of its files, as in the wheel.")] = (
         EXPORTER_MODULE
     ),
@@ -68,8 +71,11 @@ def mutants_command(
             report_of("our oracles and gate", [each.mutant for each in asked_of], ledger, True), out
         )
     toolchain = toolchain_for(wheelhouse, offline)
-    chosen = choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)
-    spec = chosen[0]
+    spec = (
+        mended_subject(mended, MENDS, toolchain)
+        if mended
+        else choose_subjects(toolchain, load_catalogue(), releases=release, built_in=False)[0]
+    )
     source = release_file(spec, file)
     wanted = listed(functions)
     mutants = [each for each in mutants_of(source) if not wanted or each.function in wanted]
@@ -90,7 +96,7 @@ def mutants_command(
             spent = campaign.run(setup, cells, count, seconds_left)
             seconds_left -= spent.seconds
             complete = complete and spent.complete
-    title = f"{release}'s {Path(file).name}"
+    title = f"{f'{mended} with mends' if mended else release}'s {Path(file).name}"
     return _told(report_of(title, mutants, campaign.ledger, complete), out)
 
 

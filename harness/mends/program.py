@@ -101,6 +101,8 @@ INNER_SYMBOLS = Mend(
         if fake_mode is None or fake_mode.shape_env is None:
             return
         known = fake_mode.shape_env.var_to_range
+        if known.keys() <= range_constraints.keys():
+            return
         for node in gm.graph.nodes:
             for value in pytree.tree_leaves(node.meta.get("val")):
                 sizes = value.shape if isinstance(value, torch.Tensor) else (value,)

@@ -235,7 +235,8 @@ TOLD = Mend(
     defects=("aliased-outputs-untold",),
     idea="What an engine writes to is declared wherever a program is saved, and not only where "
     "executorch can be imported: what is read of the engine are names of its bindings, which "
-    "the exporter reads itself then. It costs a reading of those names for each engine.",
+    "the exporter reads itself then. It costs a reading of those names for each engine, and spares "
+    "each save but the first the import, which runs a module until it fails.",
     test="A KV cache, saved by torch.export in an environment without executorch: the signature "
     "has a mutation of the cache.",
     patches=(
@@ -244,18 +245,23 @@ TOLD = Mend(
                 Edit(
                     "_declare_aliased_kv_mutations_on_ep",
                     "try: ...\nexcept ImportError: ...",
-                    """
-                    try:
-                        from torch_tensorrt.executorch.backend import _get_engine_info_for_node
-                    except ImportError:
-                        read_engine_info = _names_and_aliases_of
-                    else:
-                        read_engine_info = _get_engine_info_for_node
-                    """,
+                    "read_engine_info = _reader_of_engines()",
                 ),
             ),
             added=(
                 '''
+    def _reader_of_engines():
+        """What reads an engine; an import that fails is tried once, and not at each save."""
+        if not hasattr(_reader_of_engines, "found"):
+            try:
+                from torch_tensorrt.executorch.backend import _get_engine_info_for_node
+            except ImportError:
+                _reader_of_engines.found = _names_and_aliases_of
+            else:
+                _reader_of_engines.found = _get_engine_info_for_node
+        return _reader_of_engines.found
+
+
     def _names_and_aliases_of(exp_program, node, *, metadata_only):
         """The serialized fields of an engine's call; the engine's own bytes may be missing."""
         place = node.args[1]

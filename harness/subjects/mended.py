@@ -13,6 +13,8 @@ from harness.mends.mend import Mend, Read, difference, mended
 from harness.subjects.choosing import choose_subjects
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import made_wheel
+from harness.wire.records import SubjectSpec
+from harness.wire.vocabulary import SubjectKind
 
 
 def mended_wheel(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> Path:
@@ -23,6 +25,13 @@ def mended_wheel(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> P
     read, wheel = files_of(release, toolchain)
     files = {name: text.encode() for name, text in mended(read, mends).items()}
     return made_wheel(toolchain.cache, wheel, files, whole=False)
+
+
+def mended_subject(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> SubjectSpec:
+    """A release with mends in it, by itself. Raises as `mended_wheel`."""
+    wheel = mended_wheel(release, mends, toolchain)
+    chosen = choose_subjects(toolchain, load_catalogue(), wheel=wheel, like=release)
+    return next(spec for spec in chosen if spec.kind is SubjectKind.FILE)
 
 
 def diffs_of(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> dict[str, str]:
