@@ -217,13 +217,13 @@ def order_command(
         for cell, things in found_by(run).items():
             found[cell] |= things
         seconds |= seconds_in(run.records.values(), catalogue.newest.version)
-    for folder in mutants or ():
-        for cell, things in found_in(folder).items():
-            found[cell] |= things
+    of_mutants = [pair for folder in mutants or () for pair in found_in(folder).items()]
+    for cell, things in of_mutants:
+        found[cell] |= things
     for cell in seconds.own:
         if cell.lane == Lane.GRAPH:
             found[cell] |= {f"{value} by {cell.route}" for value in values.get(cell.case, ())}
-    order = ordered(found, seconds)
+    order = ordered(found, seconds, set().union(*(things for _, things in of_mutants)))
     if not order:
         raise UsageError(
             f"{', '.join(runs)}: no cell of {catalogue.newest.version} has its seconds",

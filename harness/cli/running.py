@@ -115,7 +115,7 @@ def run_command(
         typer.Option(
             help="graph, package (whole packages), or both; engine (the package that "
             "is installed here, its engines on the GPU). By default graph; both with --corpus and "
-            "--checkout."
+            "--checkout, and of a candidate with --quick."
         ),
     ] = "",
     builder: Annotated[
@@ -164,8 +164,6 @@ def run_command(
         raise UsageError("--only says which mends --mended takes; give that one too")
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
-    if quick and Lane.PACKAGE in lane:
-        raise UsageError("--quick asks cells of the graph lane alone; leave out --lane")
     if failed_in and not failed:
         raise UsageError("--run says whose red cells --failed asks; give that one too")
     if watch and not (exporter or wheel or checkout):
@@ -176,7 +174,9 @@ def run_command(
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     if mended:
         wheel, like = mended_wheel(mended, mends_of(listed(only)), toolchain), mended
-    whole = bool(corpus or checkout or mended) and not quick
+    # One file and a wheel are asked for quickly; what is quick has a few cells of either lane.
+    file = exporter or (wheel if not mended else None)
+    both = file or checkout or mended if quick else not file and (corpus or checkout or mended)
     options = RunOptions(
         releases=releases,
         exporter=exporter,
@@ -194,7 +194,7 @@ def run_command(
         full=full,
         corpus=absolute(corpus or ()),
         routes=listed(routes),
-        lanes=lanes(lane or _default_lanes(whole, bool(exporter or (wheel and not mended)))),
+        lanes=lanes(lane or (f"{Lane.GRAPH},{Lane.PACKAGE}" if both else Lane.GRAPH)),
         builders=listed(builder) or (SEGMENT,),
         environment=environment,
         captures=captures(capture),
@@ -302,11 +302,6 @@ def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
     words += ["--out", str(out_dir)] if out_dir != option.RESULTS else []
     words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
     return f"\nresume: {shlex.join(words)}"
-
-
-def _default_lanes(whole: bool, file: bool) -> str:
-    """Both for a checkout, mends and a user's cases; one file and a wheel are asked for quickly."""
-    return f"{Lane.GRAPH},{Lane.PACKAGE}" if whole and not file else Lane.GRAPH
 
 
 def kept_options(rerun: bool, audit: str, other: Path | None) -> KeptOptions | None:

@@ -1,12 +1,13 @@
 """In which order a candidate is asked: the cells that find most come first.
 
-`order.csv` lists them, so that the same cells are asked everywhere. `--quick` asks its first rows,
-as many as `QUICK_S` has room for; `--budget` goes on until its time is over.
+`order.csv` lists them, so that the same cells are asked everywhere. `--quick` asks the first rows
+of each lane, as many as `QUICK_S` has room for; `--budget` goes on until its time is over.
 
 A cell finds a known defect in a release if it shows it there, a candidate of a run if it is worse
 there than what that one is held against, and a value of the structure space if its case has it.
 The next one is always the cell that finds most, for the seconds that it takes, of what no cell
-before it has found. When nothing is left to be found, all is to be found once more by other cells.
+before it has found. Mutants of a release's own code are found first: they are what a candidate may
+be. When nothing is left to be found, all is to be found once more by other cells.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import Stage, SubjectKind
 
 ORDER_FILE: Final = EXPECTATIONS / "order.csv"
-#: So many seconds of stages are in a quick run. Processes that start, what is asked again of kept
-#: verdicts, and the report take more than these.
-QUICK_S: Final = 7.0
+#: So many seconds of stages of each lane are in a quick run. Processes that start, what is asked
+#: again of kept verdicts, and the report take more than these.
+QUICK_S: Final = {Lane.GRAPH: 5.0, Lane.PACKAGE: 1.5}
 _FIELDS: Final = ("lane", "case", "capture", "route", "seconds")
 #: What the cells of a case share: it counts for the first of them.
 _SHARED: Final = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE)
@@ -75,13 +76,12 @@ def order_text(order: Iterable[Ranked]) -> str:
 
 
 def quick_cells(order: Sequence[Ranked]) -> frozenset[CellKey]:
-    """The cells of a quick run: the first of the graph lane that `QUICK_S` has room for."""
-    cells, spent = set(), 0.0
+    """The cells of a quick run: the first of each lane that `QUICK_S` has room for."""
+    cells, spent = set(), dict.fromkeys(QUICK_S, 0.0)
     for ranked in order:
-        spent += ranked.seconds
-        if ranked.cell.lane is not Lane.GRAPH or spent > QUICK_S:
-            break
-        cells.add(ranked.cell)
+        spent[ranked.cell.lane] += ranked.seconds
+        if spent[ranked.cell.lane] <= QUICK_S[ranked.cell.lane]:
+            cells.add(ranked.cell)
     return frozenset(cells)
 
 
@@ -146,12 +146,15 @@ def seconds_in(records: Iterable[CellRecord], release: str) -> Seconds:
     return Seconds(own, shared)
 
 
-def ordered(found: Mapping[CellKey, Collection[str]], seconds: Seconds) -> list[Ranked]:
+def ordered(
+    found: Mapping[CellKey, Collection[str]], seconds: Seconds, mutants: Collection[str] = ()
+) -> list[Ranked]:
     """The cells that find anything, in each lane those first that find most for their seconds.
 
     Args:
         found: what each cell finds.
         seconds: of each cell that can be asked.
+        mutants: what of it is to be found before all else.
     """
     order: list[Ranked] = []
     for lane in Lane:
@@ -160,14 +163,16 @@ def ordered(found: Mapping[CellKey, Collection[str]], seconds: Seconds) -> list[
             for cell in seconds.own
             if cell.lane == lane and found.get(cell)
         }
-        order += _of_lane(left, seconds)
+        order += _of_lane(left, seconds, frozenset(mutants))
     return order
 
 
-def _of_lane(left: dict[CellKey, frozenset[str]], seconds: Seconds) -> list[Ranked]:
+def _of_lane(
+    left: dict[CellKey, frozenset[str]], seconds: Seconds, mutants: frozenset[str]
+) -> list[Ranked]:
     order: list[Ranked] = []
     prepared: set[_Job] = set()
-    missing: set[str] = set()
+    missing = set(mutants)
 
     def added(cell: CellKey) -> float:
         shared = 0.0 if _job(cell) in prepared else seconds.shared.get(_job(cell), 0.0)

@@ -73,12 +73,20 @@ def test_the_seconds_are_those_of_the_release_and_of_what_its_cells_share():
     assert list(took.shared.values()) == [3.0]
 
 
-def test_quick_cells_are_the_first_ones_of_the_graph_lane_that_there_is_time_for():
-    half = QUICK_S / 2
-    order = [Ranked(cell(name), half) for name in "abc"]
-    assert quick_cells(order) == {cell("a"), cell("b")}
-    package = Ranked(cell("p", Route.COMPILE, Lane.PACKAGE), 0.0)
-    assert quick_cells([package, *order]) == frozenset()
+def test_quick_cells_are_the_first_ones_of_each_lane_that_there_is_time_for():
+    order = [
+        Ranked(cell(name, Route.RETRACE, lane), QUICK_S[lane] / 2)
+        for lane in QUICK_S
+        for name in "abc"
+    ]
+    assert quick_cells(order) == {order[at].cell for at in (0, 1, 3, 4)}
+
+
+def test_mutants_are_found_before_anything_else_that_a_cell_may_find():
+    found = {cell("a"): {"x", "y", "z"}, cell("b"): {"x", "a mutant"}}
+    took = seconds(a=1.0, b=2.0)
+    assert names(ordered(found, took)) == ["a", "b"]
+    assert names(ordered(found, took, {"a mutant"})) == ["b", "a"]
 
 
 def test_the_file_reads_back_as_it_was_written(tmp_path):
