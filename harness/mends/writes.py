@@ -24,8 +24,8 @@ INPUT_KEPT = Mend(
     "a value that is read later: the caller's tensor is as it was, and the numbers are right. "
     "A buffer that is written twice in a call.",
     uncovered="A caller's own cache that the model overwrites in place is right, and copied "
-    "back: the engine no longer writes to it. The engine cache's key does not hold the mark. A cache "
-    "that is written on both sides of a fallback raised in compile(), and by this mend alone comes "
+    "back: the engine no longer writes to it. The engine cache's key does not hold the mark. A "
+    "cache written on both sides of a fallback raised in compile(), and by this mend alone comes "
     "as far as copy-back-in-memory, which never updates it there: the mend of that goes with this "
     "one.",
     patches=(
