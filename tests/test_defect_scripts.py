@@ -12,6 +12,7 @@ from harness.report.sections.causes import Script
 from harness.subjects.specs import release_subject
 from harness.toolchain import Toolchain
 from harness.wire.routes import Lane
+from tests.commands import harness
 
 KNOWN = read_expectations()
 STANDINGS = Standings(KNOWN.register, KNOWN.table)
@@ -49,6 +50,12 @@ def labels_of(defect: str, place: Place) -> set[str]:
 def test_a_defect_that_others_hide_says_why_it_has_no_script():
     hidden = STANDINGS.having(NEWEST, State.HIDDEN)
     assert [each.defect.id for each in hidden if not each.defect.no_script] == []
+
+
+def test_what_two_stages_show_is_told_once_in_the_head_of_a_script():
+    case = ("fallback_with_an_effect_alone", "--subject", "2.14.0", "--route", "export")
+    head = harness("reproduce", *case).stdout.split('"""')[1]
+    assert head.count("state is left otherwise") == 1
 
 
 @pytest.mark.slow

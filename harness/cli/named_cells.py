@@ -134,12 +134,13 @@ def named_cells(
 def _routes(
     spec: SubjectSpec, case: CaseInfo, known: Sequence[Route], route: str
 ) -> tuple[Route, ...]:
-    """The route that a user names, or all that a subject has and the case can be asked by."""
-    known = [each for each in known if case.dynamic or not each.row.dynamic]
+    """The route that a user names, or all that a subject has and a run asks the case by."""
+    known = [each for each in known if case.fits(each)]
     if not known or (route and route not in known):
         has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.7.0"
         raise UsageError(f"{spec.subject} has no route {route or 'to save ' + case.name}; {has}")
-    return (Route(route),) if route else tuple(known)
+    asked = (each for each in known if case.cross or each is not Route.CROSS)
+    return (Route(route),) if route else tuple(asked)
 
 
 def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[tuple[str, ...], str]:

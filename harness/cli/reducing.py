@@ -218,7 +218,7 @@ def _said(case: str, done: Reduced, cells: NamedCells | None, known: Known) -> l
     found, call = done.signature, Route(done.signature.place.route)
     fails = (
         f"{cells.spec.subject}, {call.row.call or f'route {call}'}: {done.verdict.label}, "
-        f"{found.harm.word}: {done.verdict.message}"
+        f"{found.harm.word}: {done.verdict.said}"
     )
     defect = known.register.by_id.get(found.defect)
     named = (

@@ -15,9 +15,8 @@ from typing import Final
 
 from harness.base.words import listed, plural
 from harness.gate.findings import CellClass, Finding, wrong_wire
-from harness.gate.plain_words import INLINED
 from harness.register.defects import Register
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import INLINED, Oracle
 from harness.wire.records import CellKey
 
 _MOST: Final = 3  # forms of a breakage that are told

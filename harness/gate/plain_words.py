@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from harness.wire.oracles import Oracle, Symptom
+from harness.wire.oracles import INLINED, Oracle, Symptom
 from harness.wire.vocabulary import Stage
 
 
@@ -41,8 +41,6 @@ _CODE: Final = re.compile(
 )
 
 
-#: Before what the inlined module shows, which the loaded program may show, too.
-INLINED: Final = "inlined module: "
 _TWICE: Final = re.compile(rf"\b{INLINED}([^;:,]+); \1(?=[;,]|$)")
 
 

@@ -181,8 +181,8 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
 
 def asked_by(case: CaseInfo, route: Route) -> bool:
     """Whether a run that has a case and a route brings the two together."""
-    dynamic = case.dynamic or not route.row.dynamic
-    return route.lane in case.lanes and dynamic and (case.cross or route is not Route.CROSS)
+    crossed = case.cross or route is not Route.CROSS
+    return route.lane in case.lanes and case.fits(route) and crossed
 
 
 def _cells(

@@ -15,6 +15,8 @@ from harness.wire.routes import Route
 
 #: What the values oracle finds where every number is right and only the packing is wrong.
 PACKING: Final = frozenset({"structure differs", "type differs", "device differs"})
+#: Before what the inlined module shows, which the loaded program may show, too.
+INLINED: Final = "inlined module: "
 
 
 class Harm(enum.StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.wire.builders import CUDA, EMULATED, PINNED, SEGMENT, Builder, Environment, Executor
-from harness.wire.oracles import Harm, Oracle, Symptom, gates
+from harness.wire.oracles import INLINED, Harm, Oracle, Symptom, gates
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import (
     NOT_COMPILED,
@@ -70,6 +70,12 @@ class Verdict:
         if self.outcome is not Outcome.FAILED:
             return self.outcome.value
         return f"{self.symptom}@{self.stage}"
+
+    @property
+    def said(self) -> str:
+        """The message; what the inlined module shows as the loaded program does is told once."""
+        parts = self.message.split("; ")
+        return "; ".join(part for part in parts if f"{INLINED}{part}" not in parts)
 
     @property
     def failed(self) -> bool:
@@ -153,9 +159,15 @@ class CaseInfo:
     lanes: tuple[Lane, ...] = (Lane.GRAPH,)  # that a run takes it through
     full: tuple[Lane, ...] = ()  # of these, those that only a full run takes it through
     dynamic: bool = False  # has dynamic dimensions
+    containers: bool = False  # a user's own is given a list or the like by position
     real_engines: bool = False  # for builders that build real engines, too
     declared_at: str = ""  # file:line, of a case that is not the project's own
     wrong: str = ""  # why a user's own model cannot be asked
+
+    def fits(self, route: Route) -> bool:
+        """Whether it has what a route is about: sizes that vary, or what `save` does not take."""
+        untaken = self.containers and route is Route.NO_RETRACE_NO_INPUTS
+        return self.dynamic or untaken or not route.row.dynamic
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class KilledInExport(torch.nn.Module):
             os._exit(7)
         return torch.relu(x * 2) + 1
 
+class Keyed(torch.nn.Module):
+    def forward(self, batch):
+        return torch.relu(batch["x"] * 2) + 1
+
 class Sized(torch.nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -58,6 +62,9 @@ def example():
 
 def larger():
     return torch.randn(6, 8)
+
+def keyed():
+    return ({"x": torch.randn(4, 8)},)
 """
 SPLIT = ["--fallback", "relu", "--setting", "min_block_size=1"]
 
@@ -293,6 +300,20 @@ def test_a_function_of_the_inputs_beside_the_model_is_named_by_its_name_alone(fo
     assert code == 0, err
     assert out.startswith("Plain: use torch_tensorrt 2.14.0 and save(m, f)")
     assert '/mine.py:larger"' in (folder / "results/models/Plain.toml").read_text()
+
+
+def test_a_model_that_is_given_a_dictionary_is_asked_of_the_call_that_does_not_refuse_it(folder):
+    words = ("mine.py:Keyed", *SPLIT, "--inputs", "keyed", "--releases", "2.14.0")
+    code, out, err = check(folder, *words)
+    assert code == 0, err
+    use = "use torch_tensorrt 2.14.0 and save(m, f, retrace=False), without inputs"
+    assert out.startswith(f"Keyed: {use}")
+    assert "error, as the known defect: save(arg_inputs=...) refuses a dictionary" in out
+    run = shlex.split(re.search(r"--run (.+)", out)[1])[0]
+    words = ("--subject", "2.14.0", "--route", "no-retrace-no-inputs", "--run", run)
+    code, out, err = harness(folder, "explain", "Keyed", *words)
+    assert code == 0, err
+    assert "  values      ok" in out
 
 
 def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):

@@ -144,6 +144,7 @@ def test_what_no_call_of_a_user_shows_is_a_short_script_of_what_stands_behind_lo
     assert done.returncode == 0, done.stderr
     assert " ops, 1 input, 1 fallback became 1 op" in done.stdout
     assert "It bears the signs of the known defect effect-deleted: " in done.stdout
+    assert done.stdout.count("state is left otherwise") == 1
     text = script.read_text()
     assert "known defect effect-deleted" in text
     assert f"torch-tensorrt=={RELEASE}" in text
@@ -174,6 +175,19 @@ def test_of_a_user_s_own_case_the_calls_of_the_package_are_reduced_before_the_in
     text = script.read_text()
     assert "torch_tensorrt.dynamo.compile(" in text
     assert len(text.splitlines()) < 80
+
+
+def test_what_a_run_does_not_ask_a_case_is_no_failure_of_it(tmp_path):
+    """Nothing with an input can be cross-compiled, which would always be the worst."""
+    (tmp_path / "plain.py").write_text(
+        "import torch\nclass Plain(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.relu(x * 2) + 1\ndef example():\n    return torch.randn(4, 8)\n"
+    )
+    (tmp_path / "plain.toml").write_text('[plain]\nmodel = "plain.py"\nfallback = ["relu"]\n')
+    where = ("--corpus", tmp_path / "plain.toml", "--out", tmp_path / "small.py")
+    done = harness("reduce", "plain", *where, "--subject", RELEASE, "--lane", "graph")
+    assert done.returncode == 2, done.stdout
+    assert f"plain does not fail in {RELEASE} by legacy or export" in done.stderr
 
 
 def test_of_a_handmade_split_no_command_and_no_grade_chooses():

@@ -32,7 +32,7 @@ from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
 from harness.rig.oracles.reading import Unreadable
-from harness.wire.oracles import Oracle
+from harness.wire.oracles import INLINED, Oracle
 from harness.wire.records import Verdict, not_applicable
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
@@ -157,7 +157,7 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
         kind = f"inlined module raises {type(error).__name__}"
         yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
         return
-    yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, "inlined module: ")
+    yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, INLINED)
 
 
 def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:

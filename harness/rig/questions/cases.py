@@ -76,6 +76,7 @@ def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
         lanes=tuple(map(Lane, case.lanes)),
         full=tuple(map(Lane, only_when_full(case))),
         dynamic=case.dynamic or bool(built.get("dynamic")),
+        containers=bool(built.get("containers")),
         # Whoever brings cases and names a builder of real engines asks for both.
         real_engines=is_from_elsewhere(case) or case.name in REAL_ENGINES,
         declared_at=_declared_at(case) if is_from_elsewhere(case) else "",
@@ -91,7 +92,7 @@ def _declared_at(case: Case) -> str:
 
 
 def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
-    """Whether it has dynamic dimensions, or what is wrong with it, found in a fork of this process.
+    """What its program is like, or what is wrong with it, found in a fork of this process.
 
     What it opens there is added to what was ``opened``.
 
@@ -100,7 +101,10 @@ def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
 
     def build() -> dict[str, Any]:
         try:
-            return {"dynamic": case.build().dynamic_shapes is not None}
+            program = case.build()
+            given = program.inputs(torch.Generator(), None).args
+            contained = any(isinstance(each, list | tuple | dict) for each in given)
+            return {"dynamic": program.dynamic_shapes is not None, "containers": contained}
         except WrongModel as error:
             return {"wrong": str(error)}
         except Exception:  # noqa: BLE001 - somebody's model, whatever it raises

@@ -212,7 +212,7 @@ def _check(verdict: Verdict) -> str:
 def _docstring(said: str, shown: Shown, verdict: Verdict) -> str:
     seen = (
         f"Seen of case {shown.case} in {shown.subject} by route {shown.route}: {verdict.label}: "
-        f"{verdict.message}"
+        f"{verdict.said}"
     )
     text = said.format(
         what=textwrap.fill(shown.what, _WIDTH),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from harness.rig.capture.capture import CapturedProgram
 from harness.rig.reproduce.code import WHOLE, Unwritable
@@ -73,6 +74,7 @@ def split_calls(captured: CapturedProgram, route: Route) -> UserCalls:
         stateful=writes(captured),
         dynamic=False,
         packed=not isinstance(returned, torch.Tensor),
+        returns_inputs=any(x is y for x in tree_leaves(returned) for y in captured.example.args),
         export=("Values(model, FakeTensorMode(allow_non_fake_inputs=True)).propagate(*inputs)",),
         compile=("compiled = copy.deepcopy(model)", *compiling),
         save=tuple(saving(captured, route, writer)),

@@ -44,6 +44,7 @@ class UserCalls:
         stateful: whether a call writes to a buffer or an input, on which the next one depends.
         dynamic: whether the second of the calls has other sizes.
         packed: whether it returns anything but one tensor.
+        returns_inputs: whether it returns what it is given, to which a later call may write.
         export: the lines that make ``program``; ``compile``, those that make ``compiled``; ``save``
             those that write ``file``.
     """
@@ -57,6 +58,7 @@ class UserCalls:
     stateful: bool
     dynamic: bool
     packed: bool
+    returns_inputs: bool
     export: tuple[str, ...]
     compile: tuple[str, ...]
     save: tuple[str, ...]
@@ -97,7 +99,7 @@ def user_calls(
         one.append(block("keywords = {", list(given), "}"))
     whole = lowered or route is Route.CROSS
     compiling = tuple((_compiling if whole else _partitioning)(captured, writer))
-    source = _source(captured, mode, writer)
+    source, signature = _source(captured, mode, writer), exported.graph_signature
     as_graph = source.made == _AS_A_GRAPH
     dims = [f"{name} = {dim}" for name, dim in writer.dims.items()]
     return UserCalls(
@@ -117,6 +119,7 @@ def user_calls(
         stateful=writes(captured),
         dynamic=program.dynamic_shapes is not None,
         packed=not exported.call_spec.out_spec.is_leaf(),
+        returns_inputs=not {*signature.user_inputs}.isdisjoint(signature.user_outputs),
         export=(
             *dims,
             *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),

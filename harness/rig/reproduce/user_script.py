@@ -182,7 +182,9 @@ class _Body:
                 yield "expected = run(copy.deepcopy(model), calls)"
         else:
             eager = "copy.deepcopy(model)" if calls.stateful else "model"
-            yield f"expected = {self._packed(f'{eager}({calls.given})')}"
+            returned = f"{eager}({calls.given})"
+            returned = f"copy.deepcopy({returned})" if calls.returns_inputs else returned
+            yield f"expected = {self._packed(returned)}"
 
     def _on(self, module: str, given: str) -> str:
         unpacked = f"*{given}[0], **{given}[1]" if self._calls.keywords else f"*{given}"

@@ -200,6 +200,13 @@ def test_a_model_with_state_is_called_twice_with_other_inputs():
     assert "expected = run(copy.deepcopy(model), calls)" in text
 
 
+def test_an_input_that_a_model_returns_is_held_against_itself_as_it_was():
+    """The compiled module may write to it, and then to what eager returned."""
+    calls = calls_of("input_returned", Route.COMPILE)
+    text = user_script(calls, Differs("compiled", "numbers"), '""""""')
+    assert "expected = pytree.tree_leaves(copy.deepcopy(model(*inputs)))" in text
+
+
 def test_a_test_is_expected_to_fail_strictly_and_by_its_own_exception():
     calls = calls_of("relu_once", Route.NO_RETRACE)
     text = user_test(calls, Raises("save", "KeyError"), '"""It."""', "no-outputs", 'Says "no" (it)')
