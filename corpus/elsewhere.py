@@ -47,7 +47,13 @@ def load(places: Sequence[str]) -> None:
         except WrongModel as error:
             raise NoCorpus(str(error)) from error
         except Exception as error:  # somebody else's code: whatever it raises
-            raise NoCorpus(f"corpus {place}: {type(error).__name__}: {error}") from error
+            instead = (
+                f"; give --with {error.name}, or --python of an environment that has it"
+                if isinstance(error, ModuleNotFoundError)
+                else ""
+            )
+            said = f"corpus {place}: {type(error).__name__}: {error}{instead}"
+            raise NoCorpus(said) from error
         if not found:
             raise NoCorpus(f"corpus {place}: no Python file in it")
         modules += found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -179,7 +180,7 @@ def known_case(name: str, places: Sequence[str], python: str = sys.executable) -
     if name not in corpus.names:
         near = difflib.get_close_matches(name, corpus.names, n=3)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        places_told = "".join(f" --corpus {place}" for place in places)
+        places_told = "".join(f" --corpus {shlex.quote(place)}" for place in places)
         raise UsageError(
             f"no case is named {name}{hint or ';'} `{PROGRAM} list{places_told}` shows them all"
         )

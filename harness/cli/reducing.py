@@ -32,6 +32,7 @@ from harness.cli.named_cells import (
 )
 from harness.gate.signature import Known
 from harness.register.expected import read_expectations
+from harness.register.facts import facts_in
 from harness.report.reproduction import Wanted, package_scripts_for, scripts_for
 from harness.report.sections.causes import Script
 from harness.run.reducing import (
@@ -243,7 +244,7 @@ def _script(
         return Script("", "", "", f"{cells.spec.subject} has no wheel", "")
     assert done.signature is not None
     assert done.verdict is not None
-    place = done.signature.place
+    place, meant = done.signature.place, done.signature.harm
     wanted = Wanted(
         CASE,
         "nonstrict",
@@ -252,7 +253,8 @@ def _script(
         what=what,
         file=name,
         labels=((done.verdict.oracle, done.verdict.label),),
-        options=f" --corpus {file}"
+        says=tuple(fact.says for fact in facts_in(done.verdict) if fact.own_harm == meant),
+        options=f" --corpus {shlex.quote(str(file))}"
         + ("" if cells.builder == SEGMENT else f" --builder {cells.builder}"),
     )
     corpus = absolute([str(file)])

@@ -61,7 +61,7 @@ def reproduce_command(
     if not (subject or exporter or wheel):
         subject = newest_with(case)
     named = NamedSubject(subject, exporter, wheel, like, run)
-    options = _as_given(corpus or (), named, lane, builder)
+    options = _as_given(corpus or (), named, lane, builder, python, with_ or ())
     script = Script("", "", "", "", "")
     for chosen in lanes_meant(info, lane, route, subject, bool(places)):
         cells = named_cells(info, named, chosen, route, builder, toolchain, places, seed)
@@ -94,9 +94,18 @@ def reproduce_command(
     return ExitCode.GREEN
 
 
-def _as_given(corpus: Sequence[str], named: NamedSubject, lane: str, builder: str) -> str:
+def _as_given(
+    corpus: Sequence[str],
+    named: NamedSubject,
+    lane: str,
+    builder: str,
+    python: str,
+    packages: Sequence[str],
+) -> str:
     """The options that make the command that a script names find what this one found."""
     words = [word for place in corpus for word in ("--corpus", place)]
+    words += ["--python", python] if python else []
+    words += [word for package in packages for word in ("--with", package)]
     words += ["--lane", lane] if lane else []
     words += ["--builder", builder] if builder != SEGMENT else []
     words += ["--exporter", str(named.exporter)] if named.exporter else []

@@ -231,13 +231,18 @@ def test_the_command_that_is_printed_runs_with_the_python_that_has_what_the_mode
     (folder / "importing.py").write_text(f"import only_there\n{doubled}")
     asked = ("importing.py:Counter", *SPLIT, "--releases", "2.13.0")
     assert "imports only_there, which is not installed here" in check(folder, *asked)[2]
-    code, out, err = check(folder, *asked, "--python", python)
+    code, out, err = check(folder, *asked, "--python", python, "--save-case", "theirs.toml")
     assert code == 1, err
     command = re.search(r"^  (python -m harness explain .*)$", out, re.MULTILINE)[1]
     for name in ("explain", "reproduce"):
         code, out, err = harness(tmp_path, name, *shlex.split(command)[4:])
         assert code == 0, err
         assert "wrong-values" in out
+    given = ("--corpus", "theirs.toml", "--python", python)
+    words = ("reproduce", "Counter", "--subject", "2.13.0", "--route", "compile", *given)
+    head = harness(folder, *words)[1].split('"""')[1]
+    command = re.search(r"^    python -m harness (reproduce .*)$", head, re.MULTILINE)[1]
+    assert harness(folder, *shlex.split(command))[1].split('"""')[1] == head
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,10 @@ def test_a_package_ships_cases_by_an_entry_point(tmp_path, monkeypatch):
     ("content", "message"),
     [
         (None, "no such file, folder, or entry point"),
-        ("import no_such_package\n", "ModuleNotFoundError: No module named 'no_such_package'"),
+        (
+            "import no_such_package\n",
+            "ModuleNotFoundError: No module named 'no_such_package'; give --with no_such_package",
+        ),
         ("def broken(:\n", "SyntaxError"),
     ],
 )

@@ -106,8 +106,8 @@ class Shown:
         return (
             *said,
             f"Seen of case {self.case} by route {self.route}, {verdict.label}, with "
-            f"{self._engines} and torch {torch.__version__}; not run on a GPU. "
-            f"Made by `{self.command}`.",
+            f"{self._engines} and torch {torch.__version__}; not run on a GPU. Made by",
+            f"    {self.command}",  # in one line, to be pasted
         )
 
     @property
