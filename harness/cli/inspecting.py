@@ -51,10 +51,13 @@ def list_command(
     expression: option.Expression = "",
     family: option.Families = None,
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     as_json: option.Json = False,
 ) -> None:
     """List the cases, and the defect that each one would catch."""
-    known = cases_here(absolute(corpus or ()))
+    toolchain = python_with(toolchain_for(), python, tuple(with_ or ()))
+    known = cases_here(absolute(corpus or ()), toolchain.python)
     cases = select_cases(known.cases, expression, tuple(family or ()))
     if as_json:
         for case in cases:
@@ -74,6 +77,8 @@ def show_command(
     case: Annotated[str, typer.Argument(help="A case's name.")],
     capture: option.Capture = "nonstrict",
     corpus: option.CorpusPlaces = None,
+    python: option.Python = "",
+    with_: option.With = None,
     draw: Annotated[
         Path | None, typer.Option(help="A folder: draw it, and what --subject makes of it.")
     ] = None,
@@ -83,7 +88,8 @@ def show_command(
 ) -> None:
     """Show a case's split graph: its engines, its fallbacks, and what feeds what."""
     places = absolute(corpus or ())
-    if Lane.GRAPH not in known_case(case, places).lanes:
+    toolchain = python_with(toolchain_for(), python, tuple(with_ or ()))
+    if Lane.GRAPH not in known_case(case, places, toolchain.python).lanes:
         raise UsageError(
             f"{case} goes through the package lane alone, where each release splits it anew; "
             f"`{PROGRAM} explain {case} --subject RELEASE` shows how"
@@ -91,11 +97,11 @@ def show_command(
     if draw is None:
         if subject:
             raise UsageError("--subject says whose graph is drawn; give --draw FOLDER too")
-        print(split_text(sys.executable, case, captures(capture)[0], places))
+        print(split_text(toolchain.python, case, captures(capture)[0], places))
         return
-    toolchain = toolchain_for()
     drawn_by = [NamedSubject(name).spec(toolchain) for name in subject or ()]
-    files = drawn(toolchain.emulated_runtime(), case, captures(capture)[0], drawn_by, places)
+    mode = captures(capture)[0]
+    files = drawn(toolchain.emulated_runtime(), case, mode, drawn_by, places, toolchain.python)
     for path in write(files, draw):
         tell(str(path))
 
@@ -120,7 +126,7 @@ def explain_command(
     out_dir: option.Out = option.RESULTS,
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
-    places, its_python = places_of(corpus, run, out_dir)
+    places, its_python = places_of(case, corpus, run, out_dir)
     toolchain = toolchain_for(wheelhouse, offline, its_python)
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     info = case_of(case, places, toolchain.python)

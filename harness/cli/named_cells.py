@@ -144,15 +144,22 @@ def _routes(
     return (Route(route),) if route else tuple(asked)
 
 
-def places_of(corpus: Sequence[str] | None, run: str, out_dir: Path) -> tuple[tuple[str, ...], str]:
+def places_of(
+    case: str, corpus: Sequence[str] | None, run: str, out_dir: Path
+) -> tuple[tuple[str, ...], str]:
     """Where the cases are, and the Python that has what they import.
 
-    Both are as the user says, or else as the run that he names had them.
+    Both are as the user says, or else as the run that he names had them. The latest run is meant
+    where nothing is named and it kept a case of this name; the project's cases are, else.
     """
-    if corpus or run == LATEST:
-        return absolute(corpus or ()), sys.executable
+    if corpus:
+        return absolute(corpus), sys.executable
+    if run == LATEST and RunFolder.find(run, out_dir) is None:
+        return (), sys.executable
     folder = RunFolder.open(run, out_dir)
     kept = kept_cases(folder)
+    if run == LATEST and case not in {each.name for each in (kept.cases if kept else ())}:
+        return (), sys.executable
     if kept is None:
         return folder.provenance().corpus, sys.executable
     if kept.words:

@@ -20,7 +20,7 @@ from harness.base.program import PROGRAM, command_line
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import captures, committed, say, tell, toolchain_for
+from harness.cli.common import captures, committed, fail, say, tell, toolchain_for
 from harness.cli.named_cells import (
     NamedCells,
     NamedSubject,
@@ -99,7 +99,7 @@ def reduce_command(
         raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
-    places, its_python = places_of(corpus, run, option.RESULTS)
+    places, its_python = places_of(case, corpus, run, option.RESULTS)
     toolchain = toolchain_for(wheelhouse, offline, its_python)
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     info = case_of(case, places, toolchain.python)
@@ -120,7 +120,7 @@ def reduce_command(
         asked = Asked(
             info.name, mode, "", (Route.PLAIN,), {"corpus": places, "seed": seed}, check=check
         )
-        done = reduce_model(asked, known, toolchain.python, _Progress())
+        done = reduced(asked, known, toolchain.python)
         return _written(info.name, done, None, toolchain, known, out, seed)
     lanes = lanes_meant(info, lane, route, subject, bool(places))
     for chosen in lanes:
@@ -129,7 +129,7 @@ def reduce_command(
             info.name, mode, cells.spec.subject, cells.routes, cells.setup, oracle, harm, defect
         )
         try:
-            done = reduce_model(asked, known, toolchain.python, _Progress())
+            done = reduced(asked, known, toolchain.python)
             break
         except UsageError as error:
             if chosen is lanes[-1] or isinstance(error, NothingToReduce):
@@ -159,6 +159,14 @@ def reduce_call(
     )
     done = reduce_model(asked, known, toolchain.python, _Progress())
     return _written(info.name, done, cells, toolchain, known, out, seed)
+
+
+def reduced(asked: Asked, known: Known, python: str) -> Reduced:
+    """As `reduce_model`; whoever interrupts it before anything was smaller is told so."""
+    try:
+        return reduce_model(asked, known, python, _Progress())
+    except KeyboardInterrupt:
+        fail(ExitCode.INTERRUPTED, "interrupted before anything was smaller; nothing is written")
 
 
 class _Progress:

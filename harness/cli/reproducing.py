@@ -54,7 +54,7 @@ def reproduce_command(
 
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
-    places, its_python = places_of(corpus, run, option.RESULTS)
+    places, its_python = places_of(case, corpus, run, option.RESULTS)
     toolchain = toolchain_for(wheelhouse, offline, its_python)
     toolchain = python_with(toolchain, python, tuple(with_ or ()))
     info = case_of(case, places, toolchain.python)

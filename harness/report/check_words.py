@@ -272,14 +272,20 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
                 f"{PROGRAM} {shlex.join(words)}",
                 ""
                 if call.standing is Standing.ERROR
-                else _shortened(difference_words(cause.shows)),
+                else _shortened(difference_words(cause.shows, cause.says)),
             )
         )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def difference_words(shows: str) -> str:
-    """What the evidence of a cell says, for who has not read how it is written."""
+def difference_words(shows: str, of: str = "") -> str:
+    """What the evidence of a cell says, for who has not read how it is written.
+
+    Args:
+        of: the finding that it is the evidence of, which says what a bare number counts.
+    """
+    if shows[:1].isdigit():
+        return f"{of}: {shows}"
     if state := _STATE.fullmatch(shows):
         did, should = (len(_QUOTED.findall(each)) for each in state.groups())
         return f"of the model's own tensors {should} should have changed, and {did or 'none'} did"

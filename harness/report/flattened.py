@@ -26,13 +26,14 @@ def drawn(
     capture: str,
     subjects: Sequence[SubjectSpec],
     places: Sequence[str] = (),
+    python: str = sys.executable,
 ) -> dict[str, str]:
     """SVG files by their names: of the split module, and of the graph that each subject makes."""
     judge = next(spec for spec in builtin_subjects() if spec.subject == RIGHT)
     lane = graph_lane(library, {spec.subject: spec for spec in (judge, *subjects)}.values(), places)
     by = [RIGHT, *(spec.subject for spec in subjects)]
     asked = {"case": case, "capture": capture, "by": by}
-    split, right, *made = ask_rig(sys.executable, "flattened", **lane, **asked)
+    split, right, *made = ask_rig(python, "flattened", **lane, **asked)
     graphs = {SPLIT: split, **dict(zip(by[1:], made, strict=True))}
     return {
         f"{case}-{name}.svg": upright(

@@ -35,12 +35,17 @@ class Places:
         """The options that `explain` and `reproduce` need besides case and subject."""
         words = []
         if subject in self.candidates or (self.corpus and self.run != LATEST):
-            words = ["--run", str(Path(self.out, self.run))]
+            words = ["--run", self.which]
         else:
             words = [word for place in self.corpus for word in ("--corpus", place)]
         if self.seed:
             words += ["--seed", str(self.seed)]
         return _as_options(words)
+
+    @property
+    def which(self) -> str:
+        """The run, as a command finds it from the current folder."""
+        return str(Path(self.out, self.run))
 
     @property
     def of_run(self) -> str:

@@ -203,6 +203,18 @@ def test_the_command_that_is_printed_explains_the_call_from_any_folder(one, tmp_
     assert "2.13.0" in out
 
 
+def test_what_the_latest_check_asked_is_found_by_its_name_alone(one, tmp_path):
+    asked = ("explain", "Counter", "--subject", "2.13.0", "--route", "compile")
+    code, _, err = harness(tmp_path, *asked)
+    assert (code, "no case is named Counter" in err) == (2, True)
+    (tmp_path / "results").mkdir()
+    run = Path(re.search(r"page: (.+)", one[1])[1]).parent
+    (tmp_path / "results" / "latest").symlink_to(run)
+    code, out, err = harness(tmp_path, *asked)
+    assert code == 0, err
+    assert "wrong-values" in out
+
+
 def test_the_script_of_a_failure_holds_the_user_s_own_class_and_calls(one, folder):
     asked = "Counter --subject 2.13.0 --route compile --corpus results/models/Counter.toml"
     code, script, err = harness(folder, "reproduce", *asked.split())

@@ -110,6 +110,11 @@ def test_where_a_program_differs_is_told_in_words(shows: str, words: str):
     assert difference_words(shows) == words
 
 
+def test_a_bare_number_is_told_with_what_it_counts():
+    of = "another number of outputs"
+    assert difference_words("3, should be 1", of) == "another number of outputs: 3, should be 1"
+
+
 def test_the_difference_and_the_split_of_the_release_to_use_are_told(checked: Checked):
     (answer,) = checked.answers
     lines = list(answer_lines(checked, answer))

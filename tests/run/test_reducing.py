@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from harness.base.errors import UsageError
+from harness.cli.reducing import reduced
 from harness.gate.signature import Known, signature_of
 from harness.register.expected import read_expectations
 from harness.run.reducing import Asked, reduce_model
@@ -76,6 +77,19 @@ def test_ctrl_c_keeps_the_smallest_so_far(asked, known):
     assert done.before.ops > done.after.ops > 1
     assert done.after.ops <= kept[1].ops
     assert "def reduced():" in done.text
+
+
+def test_ctrl_c_before_anything_was_smaller_says_that_nothing_is_written(
+    asked, known, monkeypatch, capsys
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness.cli.reducing.reduce_model", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        reduced(asked("small_effect"), known, sys.executable)
+    assert ended.value.code == 130
+    assert "before anything was smaller; nothing is written" in capsys.readouterr().err
 
 
 def test_when_its_time_is_over_a_reduction_ends_with_the_smallest_so_far(asked, known):
