@@ -19,7 +19,9 @@ READ_TWICE = Mend(
     "is such an output. It costs an attribute.",
     test="An updated cache that a fallback, or a second engine, reads: call the module twice.",
     uncovered="A module that is made of another one's state dict alone has no count, and guesses "
-    "as before; the count would have to be added to the serialized engine.",
+    "as before; the count would have to be added to the serialized engine. By this mend alone a "
+    "cache that is handed in and out, whose every call raised, comes as far as "
+    "input-taken-for-a-cache, which overwrites it: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_CONVERSION,
@@ -63,7 +65,9 @@ PACKING = Mend(
     "function that it calls for retrace=True, where it had warned that it does not.",
     test="A model that writes to a buffer, takes a tuple or a dictionary, and returns one tensor: "
     "call it, save it by every call, load it, and call it twice.",
-    uncovered='output_format="aot_inductor", which is warned of as before.',
+    uncovered='output_format="aot_inductor", which is warned of as before. By this mend alone a '
+    "buffer that is written beside a pair of inputs, whose every call raised, comes as far as "
+    "copy-back-in-memory, which never updates it: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_COMPILER,

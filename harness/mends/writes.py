@@ -69,6 +69,8 @@ STEP = Mend(
     "the write is a scatter, which has the step, and is copied back. That costs a copy of the "
     "cache, of a write that was wrong.",
     test="Every second row of a buffer, and of an input, is written: compare with eager.",
+    uncovered="The compiled module in memory: by this mend alone copy-back-in-memory never updates "
+    "the buffer there: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_LIFTING,
