@@ -29,7 +29,7 @@ from harness.wire.records import CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 from harness.workers.jobs import Job, make_jobs
-from harness.workers.pool import run_groups, run_jobs
+from harness.workers.pool import all_of, run_groups, run_jobs
 from harness.workers.process import PackageSetup, WorkerSetup
 from harness.workers.warm import PACKAGES
 
@@ -246,7 +246,8 @@ def _run_missing(
 ) -> dict[str, str]:
     """Run the graph lane, all workers on one queue, and the packages, a worker for each.
 
-    The lane that is asked for first runs first. Code that a user brought is in processes of its
+    The lane that is asked for first runs first; the package of a candidate, for whom somebody
+    waits, runs beside the graph lane. Code that a user brought is in processes of its
     own, where it can change nothing for the releases, whose verdicts are kept. What is only asked
     ``again`` comes last. ``program`` tells which program of a cell has been judged already.
 
@@ -295,10 +296,28 @@ def _run_missing(
             "on_split": on_split,
         }
 
-        async def run_queue(jobs: list[Job], setup: WorkerSetup) -> None:
+        async def run_queue(
+            jobs: list[Job], setup: WorkerSetup, free: asyncio.Semaphore | None = None
+        ) -> None:
             # Now, and not before: what a candidate is held against has ended meanwhile.
-            await run_jobs([job.with_programs(program) for job in jobs], setup, **how)
+            await run_jobs([job.with_programs(program) for job in jobs], setup, free=free, **how)
 
+        async def beside_each_other() -> None:
+            """The packages of candidates from the start on, and on the other workers the rest."""
+            free = asyncio.Semaphore(options.jobs)
+            own = [each for each in groups if each[1].subjects[0] in candidates]
+
+            async def the_rest() -> None:
+                for jobs, setup in queues:
+                    await run_queue(jobs, setup, free)
+                others = [each for each in groups if each not in own]
+                await run_groups(others, free=free, **how)
+
+            await all_of((run_groups(own, free=free, **how), the_rest()))
+
+        if seconds is None and candidates and queues and groups and options.jobs > 1:
+            asyncio.run(beside_each_other())
+            return broken
         asked: list[Any] = [
             (partial(run_queue, jobs, with_), with_.subjects) for jobs, with_ in queues
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,10 +41,12 @@ async def run_jobs(
     broken: dict[str, str],
     on_split: Callable[[Mapping[str, Any]], None] = lambda _: None,
     launcher: Launcher = LOCAL,
+    free: asyncio.Semaphore | None = None,
 ) -> None:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
     Args:
+        free: the places for workers, where others run beside these; ``count`` of its own, else.
         on_cost: gets what each job took, second attempts included.
         broken: gets the cells without a record because the harness itself failed, each with its
             traceback.
@@ -53,43 +55,45 @@ async def run_jobs(
     queue: asyncio.Queue[Job] = asyncio.Queue()
     for job in jobs:
         queue.put_nowait(job)
+    places = free or asyncio.Semaphore(count)
+
+    async def placed(lane: _Lane) -> None:
+        async with places:
+            await lane.run()
+
     # To start one takes as much as some jobs.
     workers = min(count, max(1, len(jobs) // _JOBS_FOR_A_WORKER))
     lanes = [
         _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken, on_split, launcher)
         for number in range(workers)
     ]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for lane in lanes:
-                group.create_task(lane.run())
-    except* (SurroundingsError, UsageError) as errors:
-        raise errors.exceptions[0] from None  # mostly all lanes meet the same one
+    await all_of(map(placed, lanes))
 
 
 async def run_groups(
     groups: Sequence[tuple[list[Job], Setup]],
     *,
     count: int,
+    free: asyncio.Semaphore | None = None,
     **how: Any,
 ) -> None:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
     Args:
-        how: as `run_jobs` takes it.
+        free, how: as `run_jobs` takes them.
     """
-    free = asyncio.Semaphore(count)
+    places = free or asyncio.Semaphore(count)
+    await all_of(run_jobs(jobs, setup, count=1, free=places, **how) for jobs, setup in groups)
 
-    async def run_group(jobs: list[Job], setup: Setup) -> None:
-        async with free:
-            await run_jobs(jobs, setup, count=1, **how)
 
+async def all_of(running: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Wait for all. Where one fails the others are ended, and its error is raised by itself."""
     try:
         async with asyncio.TaskGroup() as tasks:
-            for jobs, setup in groups:
-                tasks.create_task(run_group(jobs, setup))
+            for each in running:
+                tasks.create_task(each)
     except* (SurroundingsError, UsageError) as errors:
-        raise errors.exceptions[0] from None
+        raise errors.exceptions[0] from None  # mostly all meet the same one
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
 from harness.workers.launching import LOCAL, start_ready
-from harness.workers.pool import run_jobs
+from harness.workers.pool import all_of, run_jobs
 from harness.workers.process import LocalWorker, WorkerSetup, WorkerTimeout
 
 STUB = Path(__file__).with_name("stub_worker.py")
@@ -162,6 +162,29 @@ def test_a_subject_that_does_not_load_ends_the_run(setup):
 def test_a_corpus_that_is_edited_while_it_runs_ends_the_run(setup):
     with pytest.raises(SurroundingsError, match="edited while it ran"):
         run(_seeded(setup, 15), plan("fine"))
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_pools_beside_each_other_have_no_more_workers_than_their_places(setup, places):
+    running = []
+
+    async def beside_each_other() -> None:
+        free = asyncio.Semaphore(places)
+        how = {"timeout_s": 30.0, "on_cost": lambda spent: None, "broken": {}, "free": free}
+        await all_of(
+            run_jobs(
+                make_jobs(plan(*(f"{pool}-{number}" for number in range(9)))),
+                setup,
+                count=2,
+                on_record=lambda record: running.append(len(_children())),
+                **how,
+            )
+            for pool in ("one", "other")
+        )
+
+    asyncio.run(beside_each_other())
+    assert len(running) == 36
+    assert max(running) <= places
 
 
 def test_no_worker_outlives_the_pool(setup):
