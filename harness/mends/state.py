@@ -318,7 +318,9 @@ RETURNED = Mend(
     "costs a copy of what is returned.",
     test="A model that returns the buffer that it has just written: call it twice, and save it "
     "with retrace=False.",
-    uncovered="What is returned is a tensor of the same values, and not the buffer itself.",
+    uncovered="What is returned is a tensor of the same values, and not the buffer itself. By this "
+    "mend alone two such buffers, which could not be compiled, come as far as copy-back-in-memory, "
+    "which never updates them: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_LIFTING,
