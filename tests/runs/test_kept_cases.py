@@ -78,10 +78,10 @@ def test_what_another_python_imported_is_run_by_that_one_and_not_once_it_is_gone
     with RunFolder.create(tmp_path / "runs", where, [planned(key("mine"))]) as folder:
         keep_cases(folder, where.corpus, map(str, user), [case("mine")], str(python))
         kept = kept_cases(folder)
-        assert (kept.runnable(), kept.python) == (where.corpus, str(python))
+        assert (kept.runnable(), kept.interpreter) == (where.corpus, str(python))
         python.unlink()
         with pytest.raises(UsageError, match=r"python is gone, which had what the cases of run"):
-            kept.runnable()
+            _ = kept.interpreter
 
 
 def test_the_project_s_own_cases_and_those_of_a_package_are_not_copied(tmp_path):
