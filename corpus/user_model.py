@@ -236,9 +236,8 @@ class UserModel:
             )
         function = self._member(module, file, name or "example", why)
         if not callable(function):
-            raise self._wrong(
-                f"{file}:{name or 'example'} is {kind(function)}; name a function{why}"
-            )
+            is_a = kind(function)
+            raise self._wrong(f"{file}:{name or 'example'} is {is_a}; name a function{why}")
         takes_size = "size" in _parameters(function)
         needed = [each for each in _required(function) if each != "size"]
         if needed:
@@ -248,7 +247,8 @@ class UserModel:
             )
 
         def make(size: int | None) -> Inputs:
-            returned = function(size) if takes_size else function()
+            own = size is None and "size" not in _required(function)  # the function's own default
+            returned = function() if own or not takes_size else function(size=size)
             if returned is None:
                 raise self._wrong(f"{file}:{name or 'example'} returns None; let it {_RETURN}")
             return as_inputs(returned)

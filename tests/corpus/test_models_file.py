@@ -68,6 +68,9 @@ def pair():
 def any_size(size=None):
     return torch.randn(size or 4, 8)
 
+def of_four_rows(columns=8, size=4):
+    return torch.randn(size, columns)
+
 def wrong_shape():
     return (torch.randn(4, 9),)
 
@@ -143,7 +146,14 @@ def test_a_tensor_that_forward_keeps_is_no_tensor_of_export_afterwards(file, tmp
 
 
 @pytest.mark.parametrize(
-    "inputs", ["ranker.py:example", "ranker.py:by_keyword", "ranker.py:pair", "ranker.py:any_size"]
+    "inputs",
+    [
+        "ranker.py:example",
+        "ranker.py:by_keyword",
+        "ranker.py:pair",
+        "ranker.py:any_size",
+        "ranker.py:of_four_rows",
+    ],
 )
 def test_inputs_are_arguments_keywords_both_or_one_tensor(file, inputs):
     assert "topk" in split(file(f'{NAMED}inputs = "{inputs}"\n'))
