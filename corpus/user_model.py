@@ -235,22 +235,22 @@ class UserModel:
                 f"{file} has no function example{why}; write one, or name another by --inputs"
             )
         function = self._member(module, file, name or "example", why)
+        where = f"{file}:{name or 'example'}"
         if not callable(function):
-            is_a = kind(function)
-            raise self._wrong(f"{file}:{name or 'example'} is {is_a}; name a function{why}")
-        takes_size = "size" in _parameters(function)
-        needed = [each for each in _required(function) if each != "size"]
+            raise self._wrong(f"{where} is {kind(function)}; name a function{why}")
+        takes_size, required = "size" in _parameters(function), _required(function)
+        needed = [each for each in required if each != "size"]
         if needed:
             raise self._wrong(
-                f"{file}:{name or 'example'} takes arguments ({', '.join(needed)}); name a "
-                f"function without arguments{why}"
+                f"{where} takes arguments ({', '.join(needed)}); name a function without "
+                f"arguments{why}"
             )
 
         def make(size: int | None) -> Inputs:
-            own = size is None and "size" not in _required(function)  # the function's own default
+            own = size is None and "size" not in required  # the function's own default
             returned = function() if own or not takes_size else function(size=size)
             if returned is None:
-                raise self._wrong(f"{file}:{name or 'example'} returns None; let it {_RETURN}")
+                raise self._wrong(f"{where} returns None; let it {_RETURN}")
             return as_inputs(returned)
 
         make.takes_size = takes_size  # type: ignore[attr-defined]

@@ -105,8 +105,8 @@ def bench_command(
     offline: option.Offline = False,
 ) -> int:
     """Measure the latency of a candidate against a baseline, with an A/A control."""
-    toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
-    toolchain = python_with(toolchain, "", tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(wheelhouse, offline), "", with_)
+    catalogue = load_catalogue()
     if resume_run:
         pythons = tuple(python or ())
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)

@@ -122,8 +122,7 @@ def check_command(
         command_line=command_line(),
     )
     try:
-        toolchain = toolchain_for(wheelhouse, offline)
-        toolchain = python_with(toolchain, python, tuple(with_ or ()))
+        toolchain = python_with(toolchain_for(wheelhouse, offline), python, with_)
         if here:
             checked = check_here(place, options, toolchain, catalogue, progress.of)
         else:

@@ -56,7 +56,7 @@ def list_command(
     as_json: option.Json = False,
 ) -> None:
     """List the cases, and the defect that each one would catch."""
-    toolchain = python_with(toolchain_for(), python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(), python, with_)
     known = cases_here(absolute(corpus or ()), toolchain.python)
     cases = select_cases(known.cases, expression, tuple(family or ()))
     if as_json:
@@ -88,7 +88,7 @@ def show_command(
 ) -> None:
     """Show a case's split graph: its engines, its fallbacks, and what feeds what."""
     places = absolute(corpus or ())
-    toolchain = python_with(toolchain_for(), python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(), python, with_)
     if Lane.GRAPH not in known_case(case, places, toolchain.python).lanes:
         raise UsageError(
             f"{case} goes through the package lane alone, where each release splits it anew; "
@@ -127,8 +127,7 @@ def explain_command(
 ) -> None:
     """Run one cell again, and tell which node reads what and what it should read."""
     places, its_python = places_of(case, corpus, run, out_dir)
-    toolchain = toolchain_for(wheelhouse, offline, its_python)
-    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(wheelhouse, offline, its_python), python, with_)
     info = case_of(case, places, toolchain.python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)

@@ -20,6 +20,7 @@ from harness.register.expected import read_expectations
 from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.kept_cases import kept_cases
+from harness.runs.plan import asked_by
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
@@ -140,8 +141,7 @@ def _routes(
     if not known or (route and route not in known):
         has = f"it has {', '.join(known)}" if known else "it has none: the lane begins with 2.7.0"
         raise UsageError(f"{spec.subject} has no route {route or 'to save ' + case.name}; {has}")
-    asked = (each for each in known if case.cross or each is not Route.CROSS)
-    return (Route(route),) if route else tuple(asked)
+    return (Route(route),) if route else tuple(each for each in known if asked_by(case, each))
 
 
 def places_of(

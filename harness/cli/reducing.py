@@ -100,8 +100,7 @@ def reduce_command(
     if harm not in ("", *Harm):
         raise UsageError(f"--harm {harm!r}: {', '.join(Harm)}")
     places, its_python = places_of(case, corpus, run, option.RESULTS)
-    toolchain = toolchain_for(wheelhouse, offline, its_python)
-    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(wheelhouse, offline, its_python), python, with_)
     info = case_of(case, places, toolchain.python)
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, like=like, run=run)

@@ -55,8 +55,7 @@ def reproduce_command(
     In the package lane it makes a user's calls, and takes the whole package and a GPU.
     """
     places, its_python = places_of(case, corpus, run, option.RESULTS)
-    toolchain = toolchain_for(wheelhouse, offline, its_python)
-    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(wheelhouse, offline, its_python), python, with_)
     info = case_of(case, places, toolchain.python)
     if not (subject or exporter or wheel):
         subject = newest_with(case)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from collections import defaultdict
 from typing import Annotated, Any
 
@@ -76,7 +77,9 @@ def report_command(
 
     def with_evidence(model: ReportModel) -> ReportModel:
         # What is not at hand is not fetched for a picture or a script.
-        toolchain = toolchain_for(wheelhouse, offline=True, python=judged.python_of_cases)
+        kept = judged.kept
+        python = sys.executable if kept is None else kept.interpreter
+        toolchain = toolchain_for(wheelhouse, offline=True, python=python)
         if pictures:
             model = with_pictures(model, judged, toolchain, catalogue)
         if scripts:

@@ -170,8 +170,7 @@ def run_command(
         raise UsageError("--watch waits for a candidate's files; give --exporter or --checkout")
     if resume_run:
         _refuse_choices(context)
-    toolchain = toolchain_for(wheelhouse, offline)
-    toolchain = python_with(toolchain, python, tuple(with_ or ()))
+    toolchain = python_with(toolchain_for(wheelhouse, offline), python, with_)
     if mended:
         wheel, like = mended_wheel(mended, mends_of(listed(only)), toolchain), mended
     # One file and a wheel are asked for quickly; what is quick has a few cells of either lane.

@@ -305,12 +305,14 @@ def _run_missing(
         async def beside_each_other() -> None:
             """The packages of candidates from the start on, and on the other workers the rest."""
             free = asyncio.Semaphore(options.jobs)
-            own = [each for each in groups if each[1].subjects[0] in candidates]
+            own, others = (
+                [group for group in groups if (group[1].subjects[0] in candidates) is of_candidate]
+                for of_candidate in (True, False)
+            )
 
             async def the_rest() -> None:
                 for jobs, setup in queues:
                     await run_queue(jobs, setup, free)
-                others = [each for each in groups if each not in own]
                 await run_groups(others, free=free, **how)
 
             await all_of((run_groups(own, free=free, **how), the_rest()))

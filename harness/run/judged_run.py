@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +32,7 @@ from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
 from harness.runs.costs import Cost
-from harness.runs.kept_cases import kept_cases
+from harness.runs.kept_cases import KeptCases, kept_cases
 from harness.runs.plan import PlannedCell, judged_cells
 from harness.runs.provenance import Provenance
 from harness.runs.run_folder import RunFolder, RunState
@@ -176,16 +175,15 @@ class JudgedRun:
         return candidates_of(self.folder)
 
     @property
-    def case_places(self) -> tuple[str, ...]:
-        """Where a user's own cases can be run as they were; raises as `KeptCases.runnable`."""
-        kept = kept_cases(self.folder)
-        return self.provenance.corpus if kept is None else kept.runnable()
+    def kept(self) -> KeptCases | None:
+        """A user's own cases as it asked them; he may edit them at any time."""
+        return kept_cases(self.folder)
 
     @property
-    def python_of_cases(self) -> str:
-        """The Python that has what its cases import; raises as `KeptCases.interpreter`."""
-        kept = kept_cases(self.folder)
-        return sys.executable if kept is None else kept.interpreter
+    def case_places(self) -> tuple[str, ...]:
+        """Where a user's own cases can be run as they were; raises as `KeptCases.runnable`."""
+        kept = self.kept
+        return self.provenance.corpus if kept is None else kept.runnable()
 
     @property
     def places(self) -> Places:

@@ -48,6 +48,11 @@ class Places:
         return str(Path(self.out, self.run))
 
     @property
+    def report_command(self) -> str:
+        """The command that writes the run's report anew."""
+        return f"{PROGRAM} report {shlex.quote(self.which)}"
+
+    @property
     def of_run(self) -> str:
         """The options that a command needs besides the run's id."""
         return _as_options(["--out", self.out] if self.out else [])

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ _FOLDER: Final = "with"
 _HAS_TORCH: Final = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"
 
 
-def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) -> Toolchain:
+def python_with(toolchain: Toolchain, python: str, packages: Sequence[str] | None) -> Toolchain:
     """The toolchain with another Python, or with one that has these packages as well.
 
     The packages are installed into an environment of their own in the cache, which finds everything
@@ -47,7 +48,7 @@ def python_with(toolchain: Toolchain, python: str, packages: tuple[str, ...]) ->
     return dataclasses.replace(toolchain, python=str(_environment(toolchain, packages)))
 
 
-def _environment(toolchain: Toolchain, packages: tuple[str, ...]) -> Path:
+def _environment(toolchain: Toolchain, packages: Sequence[str]) -> Path:
     key = "\0".join((sys.executable, sys.version, *sorted(packages)))
     folder = toolchain.cache / _FOLDER / hashlib.sha256(key.encode()).hexdigest()[:24]
     python = folder / "bin" / "python"
@@ -73,7 +74,7 @@ def _venv(made: Path) -> None:
     behind.write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
 
-def _install(made: Path, packages: tuple[str, ...], toolchain: Toolchain) -> None:
+def _install(made: Path, packages: Sequence[str], toolchain: Toolchain) -> None:
     command = [str(made / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     command += ["--no-index"] if toolchain.offline else []
     done = run([*command, *packages])

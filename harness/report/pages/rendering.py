@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import html
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -238,7 +237,6 @@ def _environment() -> Environment:
         breakable_call=breakable_call,
         groupby_kept=groupby_kept,
         plain=text.plain,
-        quoted=shlex.quote,
         together=together,
         upstream_links=upstream_links,
         call_of=call_of,
