@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Inputs, Program, case
-from corpus.inputs import floats
+from corpus.inputs import DYNAMIC, floats
 
 RELU = "aten.relu.default"
 PACKAGE_ALONE = ("package",)
@@ -182,6 +182,36 @@ def two_caches_and_a_count() -> Program:
 )
 def running_state() -> Program:
     return Program(floats((1, 4)), model=Running())
+
+
+class SumOfTwo(torch.nn.Module):
+    seen: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        self.seen.add_(left.sum(0))
+        return torch.relu(left) + right + self.seen
+
+
+@case(
+    Family.CACHES,
+    catches="running state beside two inputs of one size, whose guard names what nobody defines",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def running_state_of_two_inputs() -> Program:
+    rows = torch.export.Dim("rows", min=1, max=8)
+    return Program(
+        floats((DYNAMIC, 4), (DYNAMIC, 4)),
+        model=SumOfTwo(),
+        dynamic_shapes=({0: rows}, {0: rows}),
+        bounds=(1, 8),
+    )
 
 
 class Noted(torch.nn.Module):

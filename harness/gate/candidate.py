@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from harness.gate.findings import CellClass, Finding, said
 from harness.gate.pairs import Pair
+from harness.register.facts import GUARDED
 from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.vocabulary import CellState, Outcome
@@ -116,7 +117,8 @@ def _same(verdict: Verdict, other: Verdict) -> bool:
 
 
 def _unnamed(message: str) -> str:
-    """A message without the names of nodes, which every inliner chooses for itself."""
+    """A message without the names of nodes and inputs, which an inliner may choose for itself."""
+    message = GUARDED.sub("*", message)
     return _NODE_NAME.sub("%", message) if message.startswith(_NOT_SERIALIZED) else message
 
 

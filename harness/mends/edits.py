@@ -113,6 +113,8 @@ def _change(tree: ast.Module, lines: _Lines, edit: Edit) -> _Change:
         found = textwrap.dedent(indent + lines.source[start:end])
         put = textwrap.indent(put.replace(FOUND, found), indent).lstrip(" ")
     else:
+        line = lines.lines[place.lineno - 1]
+        put = put.replace("\n", "\n" + line[: len(line) - len(line.lstrip())])
         put = put.replace(FOUND, lines.source[start:end])
     return _Change(start, end, put)
 

@@ -81,9 +81,11 @@ CALLS = Mend(
                 Edit(
                     _INLINE,
                     "gm.named_children()",
-                    """[
-        (node.target, node) for node in gm.graph.nodes if node.op == "call_module"
-    ]""",
+                    """
+                    [
+                        (node.target, node) for node in gm.graph.nodes if node.op == "call_module"
+                    ]
+                    """,
                 ),
                 Edit(
                     _INLINE,

@@ -22,10 +22,12 @@ CONTAINERS = Mend(
                 Edit(
                     "save",
                     "all(isinstance(input, (torch.Tensor, Input)) for input in arg_inputs)",
-                    f"""all(
-        isinstance(leaf, {_LEAVES})
-        for leaf in torch.utils._pytree.tree_leaves(list(arg_inputs))
-    )""",
+                    f"""
+                    all(
+                        isinstance(leaf, {_LEAVES})
+                        for leaf in torch.utils._pytree.tree_leaves(list(arg_inputs))
+                    )
+                    """,
                 ),
                 Edit(
                     "save",

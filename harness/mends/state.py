@@ -67,7 +67,9 @@ PACKING = Mend(
     "call it, save it by every call, load it, and call it twice.",
     uncovered='output_format="aot_inductor", which is warned of as before. By this mend alone a '
     "buffer that is written beside a pair of inputs, whose every call raised, comes as far as "
-    "copy-back-in-memory, which never updates it: the mend of that goes with this one.",
+    "copy-back-in-memory, which never updates it; and state beside two inputs of one dynamic size, "
+    "saved by use_legacy_exporter=False, as far as argument-names-forgotten: the mend of either "
+    "goes with this one.",
     patches=(
         Patch(
             file=_COMPILER,
@@ -283,6 +285,30 @@ TOLD = Mend(
     ),
 )
 
+NAMES = Mend(
+    defects=("argument-names-forgotten",),
+    idea="Where the program's call signature is built anew, the names of the arguments are handed "
+    "on with the specification of the inputs. It costs nothing.",
+    test="A running sum, and two inputs of one dynamic size: save with dynamic_shapes, load, and "
+    "call the loaded program.",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    "_declare_aliased_kv_mutations_on_ep",
+                    "_sig0.in_spec if _sig0 is not None else None",
+                    """
+                    $found,
+                    forward_arg_names=(
+                        _sig0.forward_arg_names if _sig0 is not None else None
+                    )
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
 STRIDED = Mend(
     defects=("strided-cache-copied",),
     idea="A buffer that is not contiguous is copied back, and is none for an engine to write to "
@@ -344,4 +370,4 @@ RETURNED = Mend(
     ),
 )
 
-STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD, STRIDED, RETURNED)
+STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD, NAMES, STRIDED, RETURNED)

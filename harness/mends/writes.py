@@ -135,9 +135,11 @@ INTEGERS = Mend(
                 Edit(
                     "_kv_write_will_alias",
                     "cache_input is None",
-                    """$found or cache_input.meta["val"].dtype not in (
-        torch.float32, torch.float16, torch.bfloat16
-    )""",
+                    """
+                    $found or cache_input.meta["val"].dtype not in (
+                        torch.float32, torch.float16, torch.bfloat16
+                    )
+                    """,
                 ),
             ),
         ),

@@ -35,6 +35,8 @@ _QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
 _BARE = re.compile(r"\w+")  # the type of an exception that has no text
 _RAISED = re.compile(r"(?P<function>\S+) \(.*?:\d+\): (?P<source>.+)")
+#: The input of a guard that failed, which torch names as the program or as it counts them.
+GUARDED: Final = re.compile(r"(?<=Guard failed: )\w+(?=\.size\(\))")
 _NODE_IN_FULL = re.compile(r"(?<=^SerializeError: Failed serializing node ).*", re.DOTALL)
 
 
@@ -121,11 +123,11 @@ def _told(verdict: Verdict) -> str:
 
 @functools.cache
 def masked(text: str) -> str:
-    """A finding without its numbers, and without the names that it quotes.
+    """A finding without its numbers, and without the names that it quotes or guards.
 
     Types and attributes keep their names: they tell one defect from another.
     """
-    line = _NODE_IN_FULL.sub("*", " ".join(text.split()))
+    line = GUARDED.sub("*", _NODE_IN_FULL.sub("*", " ".join(text.split())))
     if not _KEEPS_QUOTES.search(line):
         line = _QUOTED.sub(lambda found: found[1] or "'*'", line)
     return _DIGITS.sub("#", line)

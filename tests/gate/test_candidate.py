@@ -101,6 +101,15 @@ def test_other_node_names_in_what_could_not_be_saved_are_the_same_failure():
     assert result == Comparison(CellClass.EXPECTED_FAILURE)
 
 
+def test_a_guard_of_an_input_by_another_name_is_the_same_failure_and_of_another_size_another():
+    given, counted, other = (
+        failed(Oracle.COMPLETION, f"AssertionError: Guard failed: {guard}", Stage.RUN)
+        for guard in ("left.size()[0] == 4", "arg_0.size()[0] == 4", "left.size()[1] == 4")
+    )
+    assert against([given], [counted]) == Comparison(CellClass.EXPECTED_FAILURE)
+    assert len(against([given], [other]).findings) == 1
+
+
 @pytest.mark.parametrize(
     "other", [serialize_error("relu_1", "abs"), serialize_error("relu_1", number=2)]
 )

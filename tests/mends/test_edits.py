@@ -42,6 +42,11 @@ def test_a_place_is_found_whatever_its_layout_and_nothing_else_changes():
         ),
         ("enumerate(...)", "zip($found, call.args)", "in zip(enumerate(call.nodes), call.args):"),
         ("(index, node)", "place, node", "for place, node in"),
+        (
+            "call.args[index]",
+            "(\n    $found\n)",
+            "(\n            call.args[index]\n        ))\n    names",
+        ),
         ("node.replace(...)", "$found\nseen(node)", "args[index])\n        seen(node)\n    names"),
         (
             "return gm",

@@ -157,8 +157,10 @@ def test_a_mend_of_the_package_alone_mends_its_defects_and_breaks_nothing(mend, 
     assert "breaks" not in told, told
     if mend.name == WITH_ANOTHER_TORCH:
         return
-    (line,) = re.findall(r"^  mends: (.*)$", told, re.MULTILINE)
-    assert all(f'"{by_id[defect].title}"' in line for defect in mend.defects), told
+    mended = re.findall(r"^  mends: (.*)$", told, re.MULTILINE)  # of many the last line counts
+    counted = next((int(line.split()[0]) for line in mended if line.endswith(" more")), 0)
+    untold = {f'"{by_id[defect].title}"' for defect in mend.defects} - {*mended}
+    assert len(untold) <= counted, told
 
 
 @pytest.mark.parametrize(

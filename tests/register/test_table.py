@@ -151,6 +151,8 @@ def test_a_finding_is_masked_for_numbers_and_quoted_names_but_not_for_types():
     assert masked("a value of type 'List[Tensor]' for argument 'x'") == (
         "a value of type 'List[Tensor]' for argument '*'"
     )
+    guarded = masked("AssertionError: Guard failed: x.size()[0] == 4")
+    assert guarded == "AssertionError: Guard failed: *.size()[#] == #"
     assert masked("SerializeError: Failed serializing node a in graph: %a = f(%b)") == (
         "SerializeError: Failed serializing node *"
     )

@@ -29,12 +29,14 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
     forward = inspect.signature(captured.eager.forward).parameters.values()
     given = (*example.args, *example.kwargs.values())
     writes, values = _writes(exported), list(_values(exported))
+    parts = list(filter(_writes_a_part, _nodes(exported)))
     buffers = {**dict(captured.eager.named_buffers()), **dict(exported.named_buffers())}
     has = {
         "state": writes,
         "only-writes": writes,
         "input-writes": writes,
-        "slice-writes": any(map(_writes_a_part, _nodes(exported))),
+        "slice-writes": bool(parts),
+        "four-dimensional-writes": any(map(_in_four_dimensions, parts)),
         "keywords": bool(example.kwargs)
         or any(each.kind is each.VAR_POSITIONAL for each in forward),
         "sizes": captured.program.dynamic_shapes is not None,
@@ -107,9 +109,22 @@ def _writes_a_part(node: Node) -> bool:
     )
 
 
+def _in_four_dimensions(write: Node) -> bool:
+    """Whether a write goes to a tensor of four dimensions, or to a view of one."""
+    written = write.args[0] if write.args else None
+    while isinstance(written, Node):
+        value = written.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.dim() == 4:
+            return True
+        written = written.args[0] if _is_view(written) and written.args else None
+    return False
+
+
 def _is_view(node: Node) -> bool:
+    """Whether it returns a view; what writes in place returns the tensor that it was given."""
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and any(each.alias_info for each in schema.returns)
+    aliases = [each.alias_info for each in schema.returns] if schema is not None else []
+    return any(each is not None and not each.is_write for each in aliases)
 
 
 def _returned(exported: ExportedProgram) -> list[Any]:

@@ -43,8 +43,9 @@ TOLD = [
     *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
+    "four-dimensional-writes",
 ]
-X = torch.ones(2, 3)
+X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
 WRITES = {"state", "only-writes", "input-writes"}
 
 
@@ -53,6 +54,8 @@ WRITES = {"state", "only-writes", "input-writes"}
     [
         (lambda model, x: torch.relu(x) + model.kept, X, set()),
         (lambda model, x: model.kept.add_(x) * 2, X, WRITES),
+        # One write after another to all of a tensor is no write to a part of it.
+        (lambda model, x: model.kept.mul_(0.5).add_(x) * 2, X, WRITES),
         (lambda model, x: x.add_(1) * 2, X, WRITES),
         (lambda model, x: write(model.kept, torch.tensor([1]), x[:1]), X, WRITES),
         (lambda model, x: write(model.kept, slice(1, 2), x[:1]), X, {*WRITES, "slice-writes"}),
@@ -65,6 +68,16 @@ WRITES = {"state", "only-writes", "input-writes"}
             lambda model, x: write(x.view(3, 2), slice(1, 2), x[:1, :2]),
             X,
             {*WRITES, "slice-writes"},
+        ),
+        (
+            lambda model, x: torch.slice_scatter(x, x[:, :, :1], 2, 1, 2),
+            IMAGE,
+            {"slice-writes", "four-dimensional-writes"},
+        ),
+        (
+            lambda model, x: write(x.clone()[0, 0], slice(0, 1), x[0, 0, 1:]),
+            IMAGE,
+            {"slice-writes", "four-dimensional-writes"},
         ),
         (lambda model, x: x[torch.nonzero(x[:, 0])[:, 0]], X, {"data-sizes"}),
         (lambda model, x: x * x.sum().item(), X, {"data-sizes"}),
