@@ -60,10 +60,11 @@ def apart(
     candidates = [size for size in range(low, high + 1) if size != example] or [high]
     sizes = dict(zip(symbols, itertools.cycle(candidates), strict=False))
     for symbol in ranges.keys() & sizes.keys():
-        own = [size for size in candidates if ranges[symbol].lower <= size <= ranges[symbol].upper]
+        lower, upper = ranges[symbol].lower, ranges[symbol].upper
+        own = [size for size in candidates if lower <= size <= upper]
         others = {size for other, size in sizes.items() if other != symbol}
         free = [size for size in own if size not in others]
-        sizes[symbol] = next(iter(free or own), int(ranges[symbol].upper))
+        sizes[symbol] = next(iter(free or own or [int(min(upper, high))]))
     leaves, spec = pytree.tree_flatten((largest.args, dict(largest.kwargs)))
     cut = [_cut(leaf, value, sizes) for leaf, value in zip(leaves, values, strict=True)]
     args, kwargs = pytree.tree_unflatten(cut, spec)
