@@ -1,5 +1,6 @@
 """A models file names a user's own models, which every command then takes as cases."""
 
+import functools
 import sys
 
 import pytest
@@ -310,6 +311,13 @@ def test_a_program_may_take_sizes_that_are_not_tried(archived):
     assert program.bounds == (2, 16)
     assert set(program.stated_ranges) == {(2, 32), (4, None)}
     assert program.unbounded
+
+
+def test_no_call_has_a_size_that_an_archive_is_not_asked_for(archived):
+    build = functools.partial(archived, "batch.dense:0=2:8", "batch.dense:1=6:20")
+    case = Case("nested", Family.FOUND, Origin.EXPORTED, "an archive's sizes", build)
+    tried = [call.args[0]["dense"].shape for call in capture(case, "nonstrict").calls]
+    assert all(2 <= rows <= 8 and 6 <= columns <= 20 for rows, columns in tried), tried
 
 
 def test_the_sizes_of_an_archive_are_told_as_they_are_written(archived):

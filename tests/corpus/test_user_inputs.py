@@ -252,6 +252,26 @@ def test_sizes_without_an_upper_bound_vary_each_on_its_own(calls):
     assert over is None
 
 
+def test_a_size_in_an_archive_that_is_twice_another_follows_it(folder):
+    rows = torch.export.Dim("rows", min=2, max=8)
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.cat([x, x]) + y
+
+    exported = torch.export.export(
+        Doubled(), (torch.ones(4, 8), torch.ones(8, 8)), dynamic_shapes=({0: rows}, {0: 2 * rows})
+    )
+    torch.export.save(exported, folder / "doubled.pt2")
+    archive = UserModel(ModelEntry("mine", "doubled.pt2", dynamic=("x:0=2:6",)), folder, {})
+    case = Case("mine", Family.FOUND, Origin.EXPORTED, "an archive", archive.archived)
+    tried = [shapes(call) for call in capture(case, "nonstrict").calls]
+    assert tried == [[(size, 8), (2 * size, 8)] for size in (4, 2, 6)]
+    follows = UserModel(ModelEntry("mine", "doubled.pt2", dynamic=("y:0=2:6",)), folder, {})
+    with pytest.raises(WrongModel, match="y:0 follows from another size in the archive; state"):
+        follows.archived()
+
+
 def test_what_torch_finds_to_vary_is_what_is_tried(calls):
     tried, _ = calls("Doubled", "twice", "found_by_torch")
     assert tried == [[(5, 8), (10, 8)], [(2, 8), (4, 8)], [(10, 8), (20, 8)]]
