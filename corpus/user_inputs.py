@@ -52,8 +52,8 @@ class InputsFunction:
             raise WrongInputs(f"{self.where} returns None; let it {RETURN}")
         if isinstance(returned, Iterator):
             raise WrongInputs(
-                f"{self.where} gives {kind(returned)}, of which nothing can be taken twice; let "
-                f"it {RETURN}, with `return` instead of `yield`"
+                f"{self.where} gives a {type(returned).__name__}, of which nothing can be taken "
+                f"twice; let it {RETURN}, by `return` and not by `yield`"
             )
         made = as_inputs(returned)
         for _, leaf in leaves(made):

@@ -237,6 +237,7 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
             NAMED + 'inputs = "ranker.py:batch"\n',
             "is itself the one argument, return it",
         ),
+        (NAMED + "dynamic = [3]\n", r'has to be a list of texts, such as \["x:0=2:64"\]'),
         (NAMED + 'fallback = ["topk,relu"]\n', "no op topk,relu; .*; name one op at a time"),
         (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
         (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
