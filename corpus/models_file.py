@@ -126,17 +126,17 @@ def _entry(name: str, table: object) -> ModelEntry:
         name=name,
         model=table["model"],
         inputs=str(table.get("inputs", "")),
-        fallback=_texts(name, "fallback", table.get("fallback", [])),
-        dynamic=_texts(name, "dynamic", table.get("dynamic", [])),
+        fallback=_texts(name, "fallback", table.get("fallback", []), "topk"),
+        dynamic=_texts(name, "dynamic", table.get("dynamic", []), "x:0=2:64"),
         settings=tuple(settings.items()),
         tolerance=tolerance,
     )
 
 
-def _texts(name: str, key: str, given: object) -> tuple[str, ...]:
+def _texts(name: str, key: str, given: object, such_as: str) -> tuple[str, ...]:
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        raise WrongModel(f'{name}: {key} has to be a list of texts, such as ["topk"]')
+        raise WrongModel(f'{name}: {key} has to be a list of texts, such as ["{such_as}"]')
     return tuple(listed)
 
 

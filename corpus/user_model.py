@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 import importlib.util
 import inspect
-import json
 import sys
 import types
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,16 +18,17 @@ import torch
 import torch.utils._pytree as pytree
 
 from corpus.case import Inputs, Mistake, Program
-from corpus.model_sizes import CannotVary, Sizes, sizes_of_archive, sizes_of_model
+from corpus.exported_sizes import sizes_of_archive
+from corpus.model_sizes import sizes_of_model
 from corpus.rehearsal import dies
-from corpus.user_inputs import as_inputs, equal, kind, scaled, told
+from corpus.stated_shapes import sizes_of_shapes
+from corpus.user_archive import CannotRead, load_archive
+from corpus.user_inputs import RETURN, InputsFunction, WrongInputs, first_line, instead, kind, told
+from corpus.varying import CannotVary, Sizes
 
 #: Of the names of modules that are imported for a models file.
 PREFIX: Final = "corpus_models."
 _ARCHIVE: Final = ".pt2"
-#: What torch says where there is no GPU, or none that it can use.
-_NO_GPU: Final = ("not compiled with CUDA", "no NVIDIA driver", "No CUDA GPUs")
-_RETURN: Final = "return a tuple of arguments, a dict of keywords, or both as a pair"
 _ONE_DICTIONARY: Final = "; where a dict is itself the one argument, return it in a tuple, ({...},)"
 
 
@@ -75,49 +74,40 @@ class UserModel:
         else:
             self._make_model = self._model_maker()
         if entry.inputs or not self.is_archive:
-            self._make_inputs = self._inputs_maker()
+            self._inputs = self._inputs_function()
 
     def program(self) -> Program:
         """The model with its inputs at every size that is asked."""
         model = self._made_model()
-        example = self._example(0)
-        with torch.no_grad():
-            self._try(copy.deepcopy(model).eval(), example)
         try:
-            sizes = sizes_of_model(model, example, self._dynamic())
-        except CannotVary as error:
+            example = self._inputs.example(0)
+            with torch.no_grad():
+                self._try(copy.deepcopy(model).eval(), example)
+            return self._assembled(model, self._sizes(model, example), None)
+        except (CannotVary, WrongInputs) as error:
             raise self._wrong(str(error)) from error
-        return self._assembled(model, sizes, None)
 
     def archived(self) -> Program:
         """The program of an archive, with the example that it carries or that is given."""
-        exported = load_archive(self.file, self._entry.name)
-        if self._entry.inputs:
-            example = self._example(0)
-            with torch.no_grad():
-                self._try(exported.module(), example)
-        elif exported.example_inputs is None:
-            raise self._wrong(f"{self.file} carries no example inputs; give inputs")
-        else:
-            args, kwargs = exported.example_inputs
-            example = Inputs(args, kwargs)
-            self._make_inputs = lambda _: Inputs(args, kwargs)
         try:
-            sizes = sizes_of_archive(exported, example, self._dynamic())
-        except CannotVary as error:
+            exported = load_archive(self.file)
+            if self._entry.inputs:
+                example = self._inputs.example(0)
+                with torch.no_grad():
+                    self._try(exported.module(), example)
+            elif exported.example_inputs is None:
+                raise self._wrong(f"{self.file} carries no example inputs; give inputs")
+            else:
+                example = Inputs(*exported.example_inputs)
+                self._inputs = InputsFunction(str(self.file), lambda: exported.example_inputs)
+            sizes = sizes_of_archive(exported, example, self._entry.dynamic)
+            return self._assembled(exported.module(), sizes, self.file)
+        except (CannotRead, CannotVary, WrongInputs) as error:
             raise self._wrong(str(error)) from error
-        return self._assembled(exported.module(), sizes, self.file)
 
     def _assembled(self, model: torch.nn.Module, sizes: Sizes, archive: Path | None) -> Program:
-        same = equal(self._example(1), self._example(2))
-
-        def inputs(generator: torch.Generator, size: int | None) -> Inputs:
-            made = self._example(generator.initial_seed(), size if self._takes_size else None)
-            made = scaled(made, generator) if same else made
-            return made if self._takes_size else sizes.applied(made, size)
-
         return Program(
-            inputs=inputs,
+            inputs=self._inputs.at(sizes),
             model=model,
             dynamic_shapes=sizes.shapes,
             bounds=sizes.bounds,
@@ -126,23 +116,6 @@ class UserModel:
             archive=archive,
         )
 
-    @property
-    def _takes_size(self) -> bool:
-        return getattr(self._make_inputs, "takes_size", False)
-
-    def _example(self, seed: int, size: int | None = None) -> Inputs:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed % 2**63)
-            try:
-                return copy.deepcopy(self._make_inputs(size))
-            except WrongModel:
-                raise
-            except Exception as error:
-                raise self._wrong(
-                    f"the function of the inputs raises {type(error).__name__}: {error}; "
-                    f"{_instead(error) or f'mend it, and let it {_RETURN}'}"
-                ) from error
-
     def _made_model(self) -> torch.nn.Module:
         try:
             model = self._make_model()
@@ -150,7 +123,7 @@ class UserModel:
             call = self.made_by[1] if self.made_by else self._entry.model
             other = "mend it, or name a function without arguments that returns the model"
             raise self._wrong(
-                f"{call} raises {type(error).__name__}: {error}; {_instead(error) or other}"
+                f"{call} raises {first_line(error)}; {instead(error) or other}"
             ) from error
         if not isinstance(model, torch.nn.Module):
             raise self._wrong(
@@ -165,11 +138,10 @@ class UserModel:
             returned = model(*example.args, **example.kwargs)
         except Exception as error:
             given, takes = ", ".join(told(example)), inspect.signature(model.forward)
-            first = str(error).strip().partition("\n")[0]
             raise self._wrong(
                 f"the model itself does not take these inputs ({given}): "
-                f"{type(error).__name__}: {first}; its forward takes {takes}; "
-                f"{_instead(error) or f'let inputs {_RETURN}'}"
+                f"{first_line(error)}; its forward takes {takes}; "
+                f"{instead(error) or f'let inputs {RETURN}'}"
                 f"{_ONE_DICTIONARY if example.kwargs and not example.args else ''}"
             ) from error
         tensors = any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(returned))
@@ -223,7 +195,7 @@ class UserModel:
             )
         return own[0]
 
-    def _inputs_maker(self) -> Callable[[int | None], Inputs]:
+    def _inputs_function(self) -> InputsFunction:
         stated = self._entry.inputs
         file, _, name = (stated or self._entry.model.partition(":")[0]).partition(":")
         if stated and Path(file).suffix != ".py":
@@ -238,43 +210,38 @@ class UserModel:
         where = f"{file}:{name or 'example'}"
         if not callable(function):
             raise self._wrong(f"{where} is {kind(function)}; name a function{why}")
-        takes_size, required = "size" in _parameters(function), _required(function)
-        needed = [each for each in required if each != "size"]
+        needed = _required(function)
+        if needed == ["size"]:
+            raise self._wrong(
+                f"{where} takes size without a default; give it that of the example, as in "
+                f"`def {name or 'example'}(size=4)`"
+            )
         if needed:
             raise self._wrong(
                 f"{where} takes arguments ({', '.join(needed)}); name a function without "
                 f"arguments{why}"
             )
+        return InputsFunction(where, function, takes_size="size" in _parameters(function))
 
-        def make(size: int | None) -> Inputs:
-            own = size is None and "size" not in required  # the function's own default
-            returned = function() if own or not takes_size else function(size=size)
-            if returned is None:
-                raise self._wrong(f"{where} returns None; let it {_RETURN}")
-            return as_inputs(returned)
-
-        make.takes_size = takes_size  # type: ignore[attr-defined]
-        return make
-
-    def _dynamic(self) -> tuple[str, ...] | Any:
-        """What the sizes may be: as texts, or what a function returns."""
+    def _sizes(self, model: torch.nn.Module, example: Inputs) -> Sizes:
+        """What the sizes may be: as texts say, or what a function returns."""
         stated = self._entry.dynamic
         file, _, name = stated[0].partition(":") if len(stated) == 1 else ("", "", "")
-        if Path(file).suffix != ".py" or self.is_archive:
-            return stated
+        if Path(file).suffix != ".py":
+            return sizes_of_model(model, example, stated)
         if not name:
             raise self._wrong(f"dynamic {file}: write FILE.py:FUNCTION, such as {file}:shapes")
         function = self._member(self._imported(file), file, name)
         try:
             shapes = function()
         except Exception as error:
-            raise self._wrong(f"{file}:{name}() raises {type(error).__name__}: {error}") from error
+            raise self._wrong(f"{file}:{name}() raises {first_line(error)}") from error
         if not isinstance(shapes, Mapping | tuple | list):
             raise self._wrong(
                 f"{file}:{name}() gives a {type(shapes).__name__}; let it return dynamic_shapes as "
                 "torch.export.export takes them"
             )
-        return shapes
+        return sizes_of_shapes(model, example, shapes)
 
     def _existing(self, file: str) -> Path:
         path = self._folder / file
@@ -333,51 +300,12 @@ class UserModel:
         return WrongModel(f"{self._entry.name}: {reason}")
 
 
-def load_archive(file: Path, name: str) -> torch.export.ExportedProgram:
-    """A program that `torch.export.save` wrote.
-
-    Raises:
-        WrongModel: this torch does not read it.
-    """
-    try:
-        return torch.export.load(file)
-    except Exception as error:
-        by = _written_by(file)
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        same = f" {torch.__version__} wrote" in by
-        why = f", so it is damaged ({reason})" if same else ""
-        raise WrongModel(
-            f"{name}: torch {torch.__version__} cannot read {file}, {by}{why}; export "
-            "and save it with this torch, or name the model's class instead"
-        ) from error
-
-
-def _written_by(file: Path) -> str:
-    """Which torch wrote an archive, as it says; torch tells why it cannot read it in its log."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            (model,) = (each for each in archive.namelist() if each.endswith("models/model.json"))
-            return f"which torch {json.loads(archive.read(model))['torch_version']} wrote"
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return "which is no archive that torch.export.save wrote"
-
-
 def _tensors(model: torch.nn.Module, example: Inputs) -> Iterator[torch.Tensor]:
     """What a call may write to."""
     yield from model.buffers()
     for leaf in pytree.tree_leaves((example.args, dict(example.kwargs))):
         if isinstance(leaf, torch.Tensor):
             yield leaf
-
-
-def _instead(error: Exception) -> str:
-    """What to write instead, if the error is that there is no GPU, or no such file."""
-    if any(each in str(error) for each in _NO_GPU):
-        return "everything runs on the CPU here, so leave .cuda() and device='cuda' out"
-    name = error.filename if isinstance(error, FileNotFoundError) else None
-    if not isinstance(name, str) or Path(name).is_absolute():
-        return ""
-    return f'open it from where its own file lies, as Path(__file__).with_name("{name}")'
 
 
 def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:

@@ -123,6 +123,13 @@ def test_a_dimension_that_an_input_has_not_is_told_with_those_that_it_has(ranker
     assert line.endswith("x has 2 dimensions, [4, 8]; count them from 0, as in x:0")
 
 
+def test_a_size_that_the_model_fixes_is_told_as_a_size_that_is_stated(ranker):
+    line = refusal(f"{ranker}:make", "--dynamic", "x:1=2:64")
+    assert "make: the sizes that are stated to vary are not those that the model takes; " in line
+    assert "specialized it to be a constant (8)" in line
+    assert "change it so that torch.export.export takes it" not in line
+
+
 def test_a_folder_is_told_to_be_one(ranker):
     told = f"error: {ranker.parent}: {ranker.parent} is a folder; name a model as FILE.py:CLASS"
     assert told in refusal(ranker.parent)

@@ -1,5 +1,6 @@
 """A models file names a user's own models, which every command then takes as cases."""
 
+import functools
 import sys
 
 import pytest
@@ -236,6 +237,7 @@ def test_an_archive_brings_its_program_its_example_and_its_sizes(file, tmp_path)
             NAMED + 'inputs = "ranker.py:batch"\n',
             "is itself the one argument, return it",
         ),
+        (NAMED + "dynamic = [3]\n", r'has to be a list of texts, such as \["x:0=2:64"\]'),
         (NAMED + 'fallback = ["topk,relu"]\n', "no op topk,relu; .*; name one op at a time"),
         (NAMED + 'inputs = "example"\n', "write FILE.py:FUNCTION"),
         (NAMED + 'settings = { min_block_size = "3" }\n', "has to be a whole number"),
@@ -310,6 +312,13 @@ def test_a_program_may_take_sizes_that_are_not_tried(archived):
     assert program.bounds == (2, 16)
     assert set(program.stated_ranges) == {(2, 32), (4, None)}
     assert program.unbounded
+
+
+def test_no_call_has_a_size_that_an_archive_is_not_asked_for(archived):
+    build = functools.partial(archived, "batch.dense:0=2:8", "batch.dense:1=6:20")
+    case = Case("nested", Family.FOUND, Origin.EXPORTED, "an archive's sizes", build)
+    tried = [call.args[0]["dense"].shape for call in capture(case, "nonstrict").calls]
+    assert all(2 <= rows <= 8 and 6 <= columns <= 20 for rows, columns in tried), tried
 
 
 def test_the_sizes_of_an_archive_are_told_as_they_are_written(archived):

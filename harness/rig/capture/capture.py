@@ -20,7 +20,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
 from harness.rig.capture.fallbacks import fallbacks_meant
-from harness.rig.capture.sizes import apart, user_values
+from harness.rig.capture.sizes import apart, ranges_tried, user_values
 from harness.rig.capture.split import split_module
 
 try:
@@ -177,10 +177,13 @@ def _sizes_apart(
     assert middle is not None
     if exported is None:
         assert program.split is not None
-        values, ranges = user_values(None, program.split.graph), {}
+        values = user_values(None, program.split.graph)
     else:
         values = user_values(exported, exported.graph)
-        ranges = dict(exported.range_constraints) if program.ranges else {}
+    ranges = {}
+    if program.ranges:
+        smallest = program.inputs(torch.Generator().manual_seed(0), program.bounds[0])
+        ranges = ranges_tried(values, smallest, largest)
     return example, apart(values, largest, program.bounds, middle, ranges) or second, largest
 
 

@@ -38,7 +38,7 @@ def apart(
     largest: Inputs,
     bounds: tuple[int, int],
     example: int,
-    ranges: Mapping[sympy.Symbol, Any],
+    ranges: Mapping[sympy.Symbol, tuple[int, int]],
 ) -> Inputs | None:
     """``largest`` cut down so that no two independent dimensions are of one size.
 
@@ -48,7 +48,7 @@ def apart(
         bounds: of the dynamic dimensions, both inclusive.
         example: the size that the program was captured with, which none of them gets as far as the
             bounds allow it.
-        ranges: of dimensions whose own bounds are not these, their `ValueRanges`.
+        ranges: of dimensions whose own bounds are not these, theirs.
 
     Returns:
         None where fewer than two dimensions are independent.
@@ -60,14 +60,29 @@ def apart(
     candidates = [size for size in range(low, high + 1) if size != example] or [high]
     sizes = dict(zip(symbols, itertools.cycle(candidates), strict=False))
     for symbol in ranges.keys() & sizes.keys():
-        own = [size for size in candidates if ranges[symbol].lower <= size <= ranges[symbol].upper]
+        lower, upper = ranges[symbol]
+        own = [size for size in candidates if lower <= size <= upper]
         others = {size for other, size in sizes.items() if other != symbol}
         free = [size for size in own if size not in others]
-        sizes[symbol] = next(iter(free or own), int(ranges[symbol].upper))
+        sizes[symbol] = next(iter(free or own), upper)
     leaves, spec = pytree.tree_flatten((largest.args, dict(largest.kwargs)))
     cut = [_cut(leaf, value, sizes) for leaf, value in zip(leaves, values, strict=True)]
     args, kwargs = pytree.tree_unflatten(cut, spec)
     return Inputs(args, kwargs)
+
+
+def ranges_tried(
+    values: Sequence[Any], smallest: Inputs, largest: Inputs
+) -> dict[sympy.Symbol, tuple[int, int]]:
+    """The least and the largest size that each independent dimension has in these two calls."""
+    low, high = (pytree.tree_leaves((each.args, dict(each.kwargs))) for each in (smallest, largest))
+    ranges = {}
+    for value, small, large in zip(values, low, high, strict=True):
+        for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            expr = size.node.expr if isinstance(size, torch.SymInt) else None
+            if isinstance(expr, sympy.Symbol):
+                ranges[expr] = small.shape[axis], large.shape[axis]
+    return ranges
 
 
 def _symbols(value: Any) -> list[sympy.Symbol]:

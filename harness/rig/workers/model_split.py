@@ -33,6 +33,13 @@ from harness.wire.vocabulary import Stage
 NAMED = "as asked"
 NO_CONVERTER = "no converter"
 _NOT_EXPORTED = "change it so that torch.export.export takes it, which says"
+_NOT_SO_SIZED = (
+    "the sizes that are stated to vary are not those that the model takes; leave out what it "
+    "fixes, state what has to be equal as one size (x:0,y:0=2:64), narrow the range, or change "
+    "the model; torch.export.export says"
+)
+#: How torch begins where it has traced the model, and found that a size cannot vary as stated.
+_OF_SIZES = "Constraints violated"
 _GIVEN = {
     "torch_executed_ops": "--fallback OP for each op, or fallback in a models file",
     **dict.fromkeys(
@@ -78,8 +85,9 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
     if isinstance(prepared.cause, NothingFallsBack | Mistake):
         return {"case": name, "wrong": str(prepared.cause)}
     if prepared.stage is Stage.CAPTURE:
+        instead = _NOT_SO_SIZED if _OF_SIZES in str(prepared.cause) else _NOT_EXPORTED
         told = raised_by(case, prepared.cause)
-        return {"case": name, "wrong": f"{name}: {_NOT_EXPORTED}: {told}"}
+        return {"case": name, "wrong": f"{name}: {instead}: {told}"}
     said = next(iter(str(prepared.cause).strip().splitlines()), "")
     refused = f"{type(prepared.cause).__name__}: {said}"
     return {"case": name, "refused": refused, "lacks": list(lacking(capture(case, "nonstrict")))}
