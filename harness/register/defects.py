@@ -63,7 +63,8 @@ MODELS: Final[Mapping[str, str]] = {
 }
 #: What has to be there besides for some defects.
 NEEDS: Final = (
-    "complex-of-reals", "complex-returned", "handmade-split", "strided-state",
+    "complex-of-reals", "complex-returned", "handmade-split", "scatter-add", "scatter-reduce",
+    "strided-state",
     "torch-2.14", "torch-2.9",
 )  # fmt: skip
 #: Of `MODELS`, those that a model without state has none of.
