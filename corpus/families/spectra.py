@@ -100,6 +100,25 @@ def spectrogram() -> Program:
     return Program(floats((2, 32)), model=Spectrogram())
 
 
+class Power(torch.nn.Module):
+    """The power of each frequency, as a spectrogram has it before its filters."""
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.fft.rfft(torch.relu(signal))
+        return spectrum.real**2 + spectrum.imag**2 + 1
+
+
+@case(
+    Family.TYPES,
+    catches="the two parts of a spectrum, which are taken out of one dimension too many",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=("package",),
+)
+def power_of_a_spectrum() -> Program:
+    return Program(floats((2, 8)), model=Power())
+
+
 class PutTogether(torch.nn.Module):
     """Gains out of two channels that stand for a real and an imaginary part."""
 

@@ -149,3 +149,34 @@ class Swapped(torch.nn.Module):
 )
 def two_inputs_written() -> Program:
     return Program(floats((2, 8), (2, 8)), model=Swapped())
+
+
+class Projected(torch.nn.Module):
+    """A layer with the caller's cache, whose new row comes of a weight and of a constant."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+
+    def forward(
+        self, token: torch.Tensor, rows: torch.Tensor, position: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        rows.index_copy_(0, position, self.project(token + torch.arange(8)))
+        return torch.relu(rows) * 2, rows
+
+
+def _with_rows(generator: torch.Generator, _: int | None) -> Inputs:
+    token, rows = (torch.randn(count, 8, generator=generator) for count in (1, 6))
+    return Inputs((token, rows, torch.randint(6, (1,), generator=generator)))
+
+
+@case(
+    Family.CACHES,
+    catches="a row of the caller's cache, made by a weight that has gradients, traced anew",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    wiring=True,
+    lanes=("package",),  # the graph lane folds no constants, and traces no write anew
+)
+def input_written_by_a_layer() -> Program:
+    return Program(_with_rows, model=Projected())

@@ -134,4 +134,24 @@ WRITTEN = Mend(
     ),
 )
 
-INPUT_WRITES = (WRITTEN,)
+TRACED = Mend(
+    defects=("input-write-traced-anew",),
+    idea="Metadata is brought up to date without gradients, which nobody asks of it. It costs "
+    "nothing.",
+    test="index_copy_ of a Linear's output into an input that is returned, behind a constant that "
+    "is folded, exported with gradients on.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/_FakeTensorUpdater.py",
+            edits=(
+                Edit(
+                    "FakeTensorUpdater.incremental_update",
+                    "V.set_fake_mode(fake_mode)",
+                    "torch.no_grad(), $found",
+                ),
+            ),
+        ),
+    ),
+)
+
+INPUT_WRITES = (WRITTEN, TRACED)

@@ -81,4 +81,40 @@ UNBOUND = Mend(
     ),
 )
 
-SIZES = (PADDING, REPEAT, UNBOUND)
+_LOWERED = "torch_tensorrt/dynamo/lowering/_decompositions.py"
+
+
+def _left_as_it_is(defect: str, decomposition: str, test: str) -> Mend:
+    return Mend(
+        defects=(defect,),
+        idea="Where the number of rows is no number, the decomposition declines, as one of "
+        "torch's own does, and the op is left in PyTorch. It costs an engine there.",
+        test=test,
+        patches=(
+            Patch(
+                file=_LOWERED,
+                edits=(
+                    Edit(
+                        decomposition,
+                        "src_dim = src_shape[dim]",
+                        "$found\nif not isinstance(src_dim, int):\n    return NotImplemented",
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+ADDED = _left_as_it_is(
+    "scatter-add-of-a-size",
+    "scatter_add_decomposition",
+    "scatter_add of a dynamic number of rows, called with another number than the example's.",
+)
+
+REDUCED = _left_as_it_is(
+    "scatter-reduce-of-a-size",
+    "scatter_reduce_decomposition",
+    "scatter_reduce of a dynamic number of rows, called with another number than the example's.",
+)
+
+SIZES = (PADDING, REPEAT, UNBOUND, ADDED, REDUCED)

@@ -53,6 +53,8 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "handmade-split": False,  # what is captured is split by torch's own splitter
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
+        "scatter-add": any(_is(node, "scatter_add") for node in _nodes(exported)),
+        "scatter-reduce": any(_is(node, "scatter_reduce") for node in _nodes(exported)),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
         "torch-2.9": torch.__version__.startswith("2.9."),
@@ -86,6 +88,12 @@ def _makes_complex(node: Node) -> bool:
         return False
     made = any(map(_is_complex, pytree.tree_leaves(node.meta.get("val"))))
     return made and not any(_is_complex(each.meta.get("val")) for each in node.all_input_nodes)
+
+
+def _is(node: Node, op: str) -> bool:
+    """Whether a node is this op of torch's own, in place or not."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.name in (f"aten::{op}", f"aten::{op}_")
 
 
 def _writes(exported: ExportedProgram) -> bool:

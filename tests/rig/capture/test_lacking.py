@@ -43,9 +43,10 @@ TOLD = [
     *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
-    "four-dimensional-writes",
+    *("four-dimensional-writes", "scatter-add", "scatter-reduce"),
 ]
 X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
+ROWS = torch.zeros(2, 3, dtype=torch.int64)
 WRITES = {"state", "only-writes", "input-writes"}
 
 
@@ -91,6 +92,10 @@ WRITES = {"state", "only-writes", "input-writes"}
             {"complex", "complex-of-reals", "complex-returned"},
         ),
         (branched, X, {"control-flow"}),
+        (lambda model, x: x.scatter_add(0, ROWS, x), X, {"scatter-add"}),
+        (lambda model, x: (x * 2).scatter_add_(0, ROWS, x), X, {"scatter-add"}),
+        (lambda model, x: x.scatter_reduce(0, ROWS, x, "amax"), X, {"scatter-reduce"}),
+        (lambda model, x: x.index_add(0, ROWS[:, 0], x), X, set()),
     ],
 )
 def test_a_model_lacks_all_but_what_it_does(does, given, found):
