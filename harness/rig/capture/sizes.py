@@ -57,11 +57,11 @@ def apart(
     if len(symbols) < 2:
         return None
     low, high = max(bounds[0], 2), bounds[1]
-    candidates = [size for size in range(low, high + 1) if size != example] or [high]
+    candidates = _first(low, high, example, len(symbols)) or [high]
     sizes = dict(zip(symbols, itertools.cycle(candidates), strict=False))
     for symbol in ranges.keys() & sizes.keys():
         lower, upper = ranges[symbol]
-        own = [size for size in candidates if lower <= size <= upper]
+        own = _first(max(low, lower), min(high, upper), example, len(symbols))
         others = {size for other, size in sizes.items() if other != symbol}
         free = [size for size in own if size not in others]
         sizes[symbol] = next(iter(free or own), upper)
@@ -69,6 +69,12 @@ def apart(
     cut = [_cut(leaf, value, sizes) for leaf, value in zip(leaves, values, strict=True)]
     args, kwargs = pytree.tree_unflatten(cut, spec)
     return Inputs(args, kwargs)
+
+
+def _first(low: int, high: int, but: int, count: int) -> list[int]:
+    """The first sizes of a range, which may be of millions, without one of them."""
+    sizes = (size for size in range(low, high + 1) if size != but)
+    return list(itertools.islice(sizes, count))
 
 
 def ranges_tried(
