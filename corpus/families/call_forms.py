@@ -132,22 +132,34 @@ class Scaled(torch.nn.Module):
         return y + 1 if shifted else y
 
 
+def _with_numbers(generator: torch.Generator, size: int | None) -> Inputs:
+    x = torch.randn(DEFAULT_SIZE if size is None else size, 8, generator=generator)
+    return Inputs((x,), {"scale": 2.0, "shifted": True})
+
+
 @case(
     Family.INTERFACES,
     catches="a number and a flag that are given by keyword, which `save` takes for no input",
     fallback=[RELU],
     wiring=True,
-    dynamic=True,
     lanes=("package",),  # in the graph lane it is `number_as_input`
 )
 def numbers_by_keyword() -> Program:
-    def inputs(generator: torch.Generator, size: int | None) -> Inputs:
-        x = torch.randn(DEFAULT_SIZE if size is None else size, 8, generator=generator)
-        return Inputs((x,), {"scale": 2.0, "shifted": True})
+    return Program(_with_numbers, model=Scaled())
 
+
+@case(
+    Family.INTERFACES,
+    catches="a number and a flag by keyword, of a dynamic batch, which can be saved without inputs",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=("package",),
+)
+def numbers_by_keyword_of_a_dynamic_batch() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
     return Program(
-        inputs,
+        _with_numbers,
         model=Scaled(),
         dynamic_shapes={"x": {0: rows}, "scale": None, "shifted": None},
         bounds=BOUNDS,
