@@ -7,7 +7,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import DYNAMIC, floats, keyword_floats
+from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats, keyword_floats
 from corpus.structures import DataPair
 
 
@@ -124,6 +124,46 @@ def none_given_between_tensors() -> Program:
         return Inputs((x, None, bias))
 
     return Program(inputs, model=Optional())
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, scale: float, shifted: bool) -> torch.Tensor:
+        y = torch.relu(x * scale)
+        return y + 1 if shifted else y
+
+
+def _with_numbers(generator: torch.Generator, size: int | None) -> Inputs:
+    x = torch.randn(DEFAULT_SIZE if size is None else size, 8, generator=generator)
+    return Inputs((x,), {"scale": 2.0, "shifted": True})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a number and a flag that are given by keyword, which `save` takes for no input",
+    fallback=[RELU],
+    wiring=True,
+    lanes=("package",),  # in the graph lane it is `number_as_input`
+)
+def numbers_by_keyword() -> Program:
+    return Program(_with_numbers, model=Scaled())
+
+
+@case(
+    Family.INTERFACES,
+    catches="a number and a flag by keyword, of a dynamic batch, which can be saved without inputs",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=("package",),
+)
+def numbers_by_keyword_of_a_dynamic_batch() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _with_numbers,
+        model=Scaled(),
+        dynamic_shapes={"x": {0: rows}, "scale": None, "shifted": None},
+        bounds=BOUNDS,
+    )
 
 
 class NoInputs(torch.nn.Module):

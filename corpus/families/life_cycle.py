@@ -16,7 +16,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.dynamic_shapes import BOUNDS, batch
-from corpus.inputs import DYNAMIC, floats
+from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
 
 RELU = "aten.relu.default"
 
@@ -66,6 +66,39 @@ def loaded_before_compile_dynamic() -> Program:
         floats((DYNAMIC, 8)),
         model=Alternating(2),
         dynamic_shapes=batch(),
+        bounds=BOUNDS,
+        before_compile=saved_and_loaded,
+    )
+
+
+class TwoRowsEach(torch.nn.Module):
+    """Queries, and two candidates for each of them."""
+
+    def forward(self, queries: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+        best = torch.relu(candidates).reshape(-1, 2, 8).amax(1)
+        return torch.relu(queries) * best + 1
+
+
+def _two_rows_each(generator: torch.Generator, size: int | None) -> Inputs:
+    count = DEFAULT_SIZE if size is None else size
+    queries, candidates = (torch.randn(rows, 8, generator=generator) for rows in (count, 2 * count))
+    return Inputs((queries, candidates))
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a size that is twice another, in a program that was saved and loaded",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=("package",),  # where it is: the graph lane, too, can take no such program
+)
+def loaded_before_compile_with_twice_a_size() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _two_rows_each,
+        model=TwoRowsEach(),
+        dynamic_shapes=({0: rows}, {0: 2 * rows}),
         bounds=BOUNDS,
         before_compile=saved_and_loaded,
     )

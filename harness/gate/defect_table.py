@@ -23,6 +23,12 @@ from harness.wire.vocabulary import Reach
 ABSENT, HIDDEN, NOT_ASKED = "ok", "hidden", "none"
 _WRONG: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR)
 _MILDER: Final = {"": "not", Harm.ERROR: "an error", Harm.WARNED: "announced"}
+#: The same of the cases that show it, where a user's own model need not be as these are.
+_MILDER_IN_CASES: Final = {
+    "": "in no case of this project",
+    Harm.ERROR: "in this project's cases at most an error",
+    Harm.WARNED: "in this project's cases at most announced",
+}
 _NOT_OURS: Final = ("torch", "by design")
 
 
@@ -197,13 +203,27 @@ def _row(
 
 def own_torch_words(standings: Standings, shown: Standing, torch_of: Mapping[str, str]) -> str:
     """``not with torch 2.14.0, which 2.14.0 pins``; empty where it does as much there."""
+    return _own_torch(standings, shown, torch_of, _MILDER)
+
+
+def own_torch_in_cases(standings: Standings, shown: Standing, torch_of: Mapping[str, str]) -> str:
+    """As `own_torch_words`, beside a model that was not asked with that torch.
+
+    Of a defect that is gone in some cases the worst is told, and the model may be one of these.
+    """
+    return _own_torch(standings, shown, torch_of, _MILDER_IN_CASES)
+
+
+def _own_torch(
+    standings: Standings, shown: Standing, torch_of: Mapping[str, str], words: Mapping[str, str]
+) -> str:
     torch = torch_of.get(shown.release, "")
     if not torch or shown.state is not State.SHOWN:
         return ""
     harm = standings.milder_in(shown.defect.id, shown.release, matched_name(torch))
     if harm is None:
         return ""
-    return f"{_MILDER.get(harm, harm)} with torch {torch}, which {shown.release} pins"
+    return f"{words.get(harm, harm)} with torch {torch}, which {shown.release} pins"
 
 
 def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:

@@ -10,11 +10,12 @@ _SAVE = "torch_tensorrt/_compile.py"
 _LEAVES = "(torch.Tensor, Input, bool, int, float, str, type(None))"
 
 CONTAINERS = Mend(
-    defects=("save-refuses-containers",),
+    defects=("save-refuses-containers", "save-refuses-numbers"),
     idea="save() asks of the leaves of its positional inputs what it had asked of the inputs, and "
-    "takes None, numbers and strings as torch.export does; the code behind it walks containers "
-    "already. It costs nothing.",
-    test="A dictionary, a list, None and a number in arg_inputs.",
+    "takes None, numbers and strings as torch.export does, by keyword too; the code behind it "
+    "walks containers already. It costs nothing.",
+    test="A dictionary, a list, None and a number in arg_inputs, and a number and a flag in "
+    "kwarg_inputs.",
     patches=(
         Patch(
             file=_SAVE,

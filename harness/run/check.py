@@ -15,7 +15,7 @@ from harness.base.errors import SurroundingsError, UsageError
 from harness.base.files import replace_file, written_to
 from harness.base.words import plural
 from harness.catalogue.releases import Catalogue
-from harness.gate.defect_table import own_torch_words
+from harness.gate.defect_table import own_torch_in_cases
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.register.expected import read_expectations
 from harness.register.standing import Standings
@@ -60,8 +60,8 @@ class Checked:
     were made, the newest releases in the first. ``splits`` tells how the newest release split each
     model, and ``split_by`` how older ones did, by model and release. ``installed`` is the package
     that was asked, if it is the one that is installed here. ``own_torch`` says of a known defect,
-    by its id and a release, what it does with the torch which that release pins, where that is less
-    than here.
+    by its id and a release, what it does in this project's cases with the torch which that release
+    pins, where that is less than here.
     """
 
     place: str
@@ -396,5 +396,5 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
     }:
         shown = standings.of(defect, release)
         if shown.release == release:
-            told[defect, release] = own_torch_words(standings, shown, catalogue.torches)
+            told[defect, release] = own_torch_in_cases(standings, shown, catalogue.torches)
     return {which: words for which, words in told.items() if words}

@@ -325,7 +325,7 @@ def test_a_model_that_is_given_a_dictionary_is_asked_of_the_call_that_does_not_r
     assert code == 0, err
     use = "use torch_tensorrt 2.14.0 and save(m, f, retrace=False), without inputs"
     assert out.startswith(f"Keyed: {use}")
-    assert "error, as the known defect: save(arg_inputs=...) refuses a dictionary" in out
+    assert "error, as the known defect: save(arg_inputs=...) refuses a dict, list" in out
     run = shlex.split(re.search(r"--run (.+)", out)[1])[0]
     words = ("--subject", "2.14.0", "--route", "no-retrace-no-inputs", "--run", run)
     code, out, err = harness(folder, "explain", "Keyed", *words)

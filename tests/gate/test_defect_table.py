@@ -12,6 +12,7 @@ from harness.gate.defect_table import (
     DefectTable,
     Part,
     defect_table,
+    own_torch_in_cases,
     own_torch_words,
 )
 from harness.register.expected import read_expectations
@@ -182,6 +183,27 @@ def test_what_does_less_harm_with_the_torch_that_a_release_pins_says_so(rows, sa
     shown = known.of("known", "2.14.0")
     assert own_torch_words(known, shown, {"2.14.0": "2.14.0"}) == says
     assert own_torch_words(known, shown, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            [SILENT_HERE, GONE_THERE],
+            "in no case of this project with torch 2.14.0, which 2.14.0 pins",
+        ),
+        (
+            [SILENT_HERE, GONE_THERE, RAISES_THERE],
+            "in this project's cases at most an error with torch 2.14.0, which 2.14.0 pins",
+        ),
+        ([SILENT_HERE, RAISES_THERE], ""),
+    ],
+    ids=["gone", "raises", "as-silent"],
+)
+def test_of_a_users_model_the_torch_that_a_release_pins_is_told_as_what_cases_show(rows, says):
+    known = Standings(register(defect()), expected_table(*rows))
+    shown = known.of("known", "2.14.0")
+    assert own_torch_in_cases(known, shown, {"2.14.0": "2.14.0"}) == says
 
 
 def test_a_save_meets_what_compile_makes_wrong_unless_the_register_says_that_it_avoids_it(table):

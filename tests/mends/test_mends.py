@@ -131,6 +131,7 @@ SHOWN_BEHIND = {
     "cache-read-twice": ("tuple-for-a-tensor",),
     "step-of-a-cache-write": ("copy-back-in-memory", "tuple-for-a-tensor"),
     "nested-inputs-never-unpacked": ("copy-back-in-memory",),
+    "save-refuses-containers": ("none-or-number-returned",),
     "strided-cache-copied": ("copy-back-in-memory", "tuple-for-a-tensor"),
     "copies-still-returned": ("copy-back-in-memory", "tuple-for-a-tensor"),
 }
