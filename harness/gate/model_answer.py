@@ -72,8 +72,9 @@ REFUSALS: Final = (
     Refusal(
         r"NotImplementedError: Can't serialize TreeSpec of namedtuple .*",
         "a refusal of torch.export.save itself: it does not know this NamedTuple",
-        "Give and return a tuple or a dictionary, or register the class by "
-        "torch.utils._pytree._register_namedtuple(CLASS, serialized_type_name=NAME).",
+        "Give and return a tuple or a dictionary. To register the class will do as well, by "
+        "torch.utils._pytree._register_namedtuple(CLASS, serialized_type_name=NAME), if the "
+        "process that loads the file does so too, which that of this check does not.",
         torchs_own=True,
     ),
     Refusal(
@@ -290,7 +291,12 @@ def _shown(record: CellRecord, fact: Fact) -> str:
 
 
 def _speaking(causes: Sequence[Cause], harm: Harm | None) -> tuple[Cause, ...]:
-    """The causes that a user is told: of the worst harm, each set of defects once."""
+    """The causes that a user is told: of the worst harm, each set of defects once.
+
+    What torch refuses to save is no file, and so shows nothing that a file would show.
+    """
+    if refused := [cause for cause in causes if cause.refusal and cause.refusal.torchs_own]:
+        return tuple({cause.refusal: cause for cause in refused}.values())
     worst = [cause for cause in causes if cause.harm is harm] or list(causes)
     kept: dict[tuple[str, ...], Cause] = {}
     for cause in worst:

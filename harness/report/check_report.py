@@ -10,6 +10,7 @@ from typing import Any, Final
 from harness.base.files import replace_file, written_to
 from harness.gate.model_answer import CallAnswer, ModelAnswer, Standing
 from harness.report.check_words import (
+    GIVEN,
     SIGNS,
     TONES,
     call_words,
@@ -94,6 +95,7 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
         sign=SIGNS.__getitem__,
         tone=TONES.__getitem__,
         call=call_words,
+        given=GIVEN,
         legend=used,
         torch=checked.torch,
         ran_on="" if checked.installed is None else checked.installed.device.name,

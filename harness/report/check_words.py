@@ -32,6 +32,11 @@ _NO_ENGINE: Final = (
 )
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _REAL: Final = "really builds the engines, which are emulated on a CPU where they run"
+#: What is written for short in a call: `save(m, f)` alone raises, since it exports again.
+GIVEN: Final = (
+    "m is what compile() returns and f a file; save() is given the inputs as well, by arg_inputs= "
+    "and kwarg_inputs=, unless it says without inputs"
+)
 _MOST_SAID: Final = 160
 _STATE: Final = re.compile(r"changed (\[.*\]), should be (\[.*\])")
 _QUOTED: Final = re.compile(r"'[^']*'")
@@ -176,6 +181,7 @@ def answer_lines(
         yield pins
     yield ""
     yield from table_lines(answer)
+    yield GIVEN
     for told in causes_told(checked, answer):
         yield ""
         yield f"{told.calls}: {told.standing}, {told.like}"

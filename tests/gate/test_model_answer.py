@@ -241,6 +241,20 @@ def test_torch_itself_refuses_a_model_only_if_it_is_to_blame_for_every_save_of_t
     assert not answer().refused_by_torch
 
 
+def test_what_torch_refuses_to_save_shows_nothing_else():
+    refused = (
+        "NotImplementedError: Can't serialize TreeSpec of namedtuple class <class '*'> because"
+    )
+    static = dataclasses.replace(
+        failed(Oracle.SIGNATURE, "the dynamic dimension became static"), harm=Harm.ERROR
+    )
+    told = answer(
+        record(at(NEW, Route.RETRACE), static, harmed(Harm.ERROR, refused)), releases=(NEW,)
+    )
+    assert [cause.says for cause in told.calls[NEW, Route.RETRACE].causes] == [refused]
+    assert told.refused_by_torch
+
+
 def test_what_could_not_be_asked_is_no_verdict_and_the_graph_lane_decides_nothing():
     told = answer(
         unsupported(at(NEW, Route.RETRACE), "no wheel"), record(at(NEW, Route.DIRECT, Lane.GRAPH))

@@ -58,3 +58,12 @@ def test_a_model_without_an_engine_is_told_so_before_any_call_that_is_right() ->
     assert next(answer_lines(checked, told)) == headline(checked, told)
     line = upgrade_line(checked, told, "2.13.0", "2.14.0")
     assert line == f"mine: {none} 2.13.0 to 2.14.0: nothing changes; use save(m, f)"
+
+
+def test_what_stands_in_a_call_is_said_below_the_table() -> None:
+    """`torch_tensorrt.save(m, f)` alone raises: it exports again, with the inputs."""
+    told = answer(Route.RETRACE, "2.14.0", "2.13.0")
+    lines = answer_lines(split_into(2, told), told)
+    said = next(line for line in lines if line.startswith("m is"))
+    assert "arg_inputs=" in said
+    assert "kwarg_inputs=" in said

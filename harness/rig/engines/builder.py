@@ -1,8 +1,8 @@
 """The `segment` builder: engine bytes that are the segment itself.
 
-The payload is a pickled graph module (a third of the cost of an exported program), on request
-ballast (incompressible bytes that give a file the size of a real engine's), and the contract, which
-a real engine has in its bytes too:
+The payload is the segment's pickled code and constants (a third of the cost of an exported
+program), on request ballast (incompressible bytes that give a file the size of a real engine's),
+and the contract, which a real engine has in its bytes too:
 
     real engine bytes, if any | pickled segment | ballast | contract | footer
 
@@ -16,7 +16,7 @@ import hashlib
 import io
 import struct
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import GraphModule
@@ -92,7 +92,7 @@ def build_segment_engine(
         tuple(bound(node, "output") for node in outputs),
     )
     buffer = io.BytesIO()
-    torch.save(_bare(segment), buffer)
+    torch.save(WrittenSegment(_bare(segment)), buffer)
     return BuiltEngine(
         name=name,
         payload=_assembled(buffer.getvalue(), _ballast(ballast_bytes, seed=name), contract),
@@ -143,6 +143,40 @@ def behind(real_bytes: bytes, payload: bytes) -> bytes:
     footer = _footer(payload)
     fields = footer._replace(real_bytes=len(real_bytes))
     return real_bytes + payload[footer.real_bytes : -_FOOTER.size] + _FOOTER.pack(*fields, _MARK)
+
+
+class WrittenSegment(torch.nn.Module):
+    """A segment as the code that torch.fx wrote of it, with its constants.
+
+    A pickled graph module traces its code again when it is read, and cannot where an op is given
+    no tensor and a size behind a number: `full([1, n], 0)`.
+    """
+
+    def __init__(self, segment: GraphModule) -> None:
+        super().__init__()
+        _, (held, imports) = segment.__reduce__()
+        children = {
+            name: WrittenSegment(child) if isinstance(child, GraphModule) else child
+            for name, child in segment.named_children()
+        }
+        self.__dict__.update(held, _modules=children)
+        self.source = imports + segment.code
+        self._write()
+
+    def _write(self) -> None:
+        scope: dict[str, Any] = {}
+        exec(self.source, scope)
+        self._run = scope["forward"]
+
+    def forward(self, *given: Any) -> Any:
+        return self._run(self, *given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_run"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._write()
 
 
 class _Footer(NamedTuple):

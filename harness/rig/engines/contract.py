@@ -194,7 +194,9 @@ def output_shapes(
         raise EngineRefusal(f"expected {len(contract.inputs)} inputs, got {len(inputs)}")
     bound: dict[sympy.Expr, int | torch.SymInt] = {}
     for index, (tensor, binding) in enumerate(zip(inputs, contract.inputs, strict=True)):
-        if tensor.dim() != len(binding.dims) and binding.number is None:
+        if binding.number is not None:  # Its shape is nobody's matter, and binds nothing.
+            continue
+        if tensor.dim() != len(binding.dims):
             raise EngineRefusal(
                 f"input {index} expected {len(binding.dims)} dimensions, got {tensor.dim()}"
             )

@@ -93,3 +93,15 @@ def test_a_fraction_is_given_to_an_engine_as_a_float32_of_any_size():
     given = torch.tensor(0.37)
     assert binding.dtype is given.dtype
     assert binding.into_segment(given) == given.item()
+
+
+def test_an_engine_makes_tensors_of_a_size_that_varies():
+    class Padded(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([x, torch.full((2, x.shape[0]), 3.0).T], 1)
+
+    program = torch.export.export(Padded(), (torch.ones(3, 4),), dynamic_shapes=SHAPES)
+    payload = build_segment_engine("_run_on_acc_0", program.module(check_guards=False)).payload
+    for rows in (2, 5):
+        x = torch.randn(rows, 4)
+        assert torch.equal(load_segment(payload)(x)[0], Padded()(x))

@@ -9,6 +9,7 @@ from harness.rig.engines.contract import (
     Contract,
     Dim,
     EngineRefusal,
+    binding_of,
     check_inputs,
     output_shapes,
 )
@@ -45,3 +46,11 @@ def test_an_output_size_that_nothing_binds_is_an_error():
     )
     with pytest.raises(EngineRefusal, match="no input dimension binds"):
         output_shapes(unbound, [torch.zeros(3, 4)])
+
+
+def test_the_shape_in_which_a_number_comes_is_nobodys_matter():
+    with_number = Contract((*contract().inputs, binding_of(4, "n")), contract().outputs)
+    for number in (torch.tensor(4), torch.tensor([4])):
+        inputs = [torch.zeros(3, 4), number]
+        check_inputs(with_number, inputs, "e")
+        assert output_shapes(with_number, inputs) == ((6, 4),)
