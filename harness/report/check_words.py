@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +38,7 @@ GIVEN: Final = (
     "and kwarg_inputs=, unless it says without inputs"
 )
 _MOST_SAID: Final = 160
+_UPGRADE: Final = re.compile(r"Upgrade to (\d+(?:\.\d+)*)")
 _STATE: Final = re.compile(r"changed (\[.*\]), should be (\[.*\])")
 _QUOTED: Final = re.compile(r"'[^']*'")
 _TUPLE_OF_ONE: Final = re.compile(r"TreeSpec\((\w+), None, \[\*\]\), should be \*")
@@ -255,7 +256,10 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         )
         title += f"; {' and '.join(elsewhere)}" if elsewhere else ""
         like = f"as the known defect: {title}" if title else "as no known defect"
-        instead = " Or: ".join(dict.fromkeys(defect.workaround for defect in cause.defects))
+        routes = {each.route for each, _ in found}
+        instead = " Or: ".join(
+            dict.fromkeys(_advice(answer, defect.workaround, routes) for defect in cause.defects)
+        )
         if cause.refusal is not None:
             title, instead = cause.refusal.title, cause.refusal.instead
             like = f"as {title}"
@@ -282,6 +286,25 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
             )
         )
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
+
+
+def _advice(answer: ModelAnswer, workaround: str, routes: Collection[Route]) -> str:
+    """What to do instead; where that is a release which fails the model as well, this is said."""
+    named = _UPGRADE.match(workaround)
+    since = parsed_version(named[1]) if named else None
+    asked = [
+        each
+        for each in answer.calls.values()
+        if since is not None
+        and each.route in routes
+        and each.standing is not Standing.NOT_ASKED
+        and (version := parsed_version(each.release)) is not None
+        and version >= since
+    ]
+    if not asked or any(each.standing.numbers_right for each in asked):
+        return workaround
+    newer = spans({each.release for each in asked}, list(reversed(answer.releases)))
+    return f"{workaround} That mends this one, and the call fails in {listed(newer)} all the same."
 
 
 def difference_words(shows: str, of: str = "") -> str:

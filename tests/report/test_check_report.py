@@ -13,6 +13,7 @@ from harness.base.program import PROGRAM, as_called_here
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
+from harness.register.defects import read_register
 from harness.report.check_report import check_html, write_check
 from harness.report.check_words import answer_lines, causes_told, difference_words
 from harness.run.check import Checked, check
@@ -188,3 +189,23 @@ def test_damaged_evidence_is_named_with_its_file(tmp_path: Path):
     with pytest.raises(UsageError, match=r"bad\.json: no evidence of a check, or damaged"):
         contributed(tmp_path)
     assert contributed(tmp_path / "absent") == ()
+
+
+def test_a_release_to_upgrade_to_that_fails_this_model_as_well_is_said(checked: Checked):
+    known = read_register().by_id["complex-input-refused"]
+    defect = dataclasses.replace(known, workaround="Upgrade to 2.12.0.")
+    refused = Cause((defect,), "refused", Harm.ERROR)
+
+    def instead(newest: Standing) -> str:
+        calls = {
+            ("2.12.0", Route.COMPILE): CallAnswer("2.12.0", Route.COMPILE, newest),
+            ("2.11.0", Route.COMPILE): CallAnswer(
+                "2.11.0", Route.COMPILE, Standing.ERROR, (refused,)
+            ),
+        }
+        answer = ModelAnswer("secret", ("2.12.0", "2.11.0"), (Route.COMPILE,), calls, None)
+        (cause,) = causes_told(checked, answer)
+        return cause.instead
+
+    assert instead(Standing.RIGHT) == instead(Standing.NOT_ASKED) == "Upgrade to 2.12.0."
+    assert instead(Standing.SILENT).endswith("and the call fails in 2.12.0 all the same.")
