@@ -72,11 +72,8 @@ def sizes_of_exported(exported: ExportedProgram, example: Inputs, shapes: Any) -
 def _varying(
     first: _Found, example: Inputs, low: int, high: int | None, takes: tuple[int, int | None]
 ) -> Varying:
-    """Without an upper bound twice the example's own size is tried."""
-    if high is None:
-        size = at(example, first.path).shape[first.axis]
-        high = max(2 * ((size - first.offset) // first.factor), low + 1)
-    return Varying(first.symbol, low, high, takes)
+    size = at(example, first.path).shape[first.axis]
+    return Varying.of(first.symbol, low, high, (size - first.offset) // first.factor, takes)
 
 
 def _places(found: Sequence[_Found], varying: Mapping[Any, Varying]) -> list[Place]:

@@ -34,7 +34,12 @@ def keyword_floats(
     return make
 
 
+def dynamic_size(size: int | None) -> int:
+    """The dynamic size of a call, which is the default where the call asks for none."""
+    return DEFAULT_SIZE if size is None else size
+
+
 def _floats(shape: Sequence[int], generator: torch.Generator, size: int | None) -> torch.Tensor:
-    chosen = DEFAULT_SIZE if size is None else size
+    chosen = dynamic_size(size)
     sizes = [chosen if length == DYNAMIC else length for length in shape]
     return torch.randn(sizes, generator=generator)

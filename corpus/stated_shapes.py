@@ -152,6 +152,6 @@ def _places(dims: Sequence[_OneDim]) -> Iterator[Place]:
         low = int(root.min) or 2
         high = None if root.max > MOST_NUMBERS else int(root.max)
         own = (leaf.shape[axis] - offset) // factor
-        tried = max(2 * own, low + 1) if high is None else high
-        varying = known.setdefault(root.__name__, Varying(root.__name__, low, tried, (low, high)))
+        varying = Varying.of(root.__name__, low, high, own, (low, high))
+        varying = known.setdefault(root.__name__, varying)
         yield Place(path, axis, named, varying, factor, offset)

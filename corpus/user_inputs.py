@@ -108,8 +108,8 @@ class InputsFunction:
         found = dict(leaves(made))
         for place in (each for each in sizes.places if each.size == varying):
             leaf = found.get(place.path)
-            is_there = isinstance(leaf, torch.Tensor) and place.axis < leaf.dim()
-            has = leaf.shape[place.axis] if leaf is not None and is_there else None
+            shape = leaf.shape if isinstance(leaf, torch.Tensor) else ()
+            has = shape[place.axis] if place.axis < len(shape) else None
             if has != place.at(size):
                 raise WrongInputs(
                     f"for size={size} {self.where} returns size {has} in {place.named}, where "

@@ -35,6 +35,13 @@ class Varying:
     high: int
     takes: tuple[int, int | None]
 
+    @classmethod
+    def of(
+        cls, key: Any, low: int, high: int | None, own: int, takes: tuple[int, int | None]
+    ) -> Varying:
+        """One that is tried up to ``high``, or else to twice the example's ``own`` size."""
+        return cls(key, low, max(2 * own, low + 1) if high is None else high, takes)
+
     def near(self, size: int, bounds: tuple[int, int]) -> int:
         """The size nearest to this one; for one above ``bounds``, one above its own range."""
         if size > bounds[1]:

@@ -15,7 +15,7 @@ from corpus.families.architectures import RELU, dynamic
 from corpus.families.architectures_sequential import SOFTMAX
 from corpus.families.attributes import LINEAR
 from corpus.families.dynamic_shapes import BOUNDS, batch
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+from corpus.inputs import DYNAMIC, dynamic_size, floats
 from corpus.models.hub import T5, VOCABULARY, Bert, Llama, T5Encoder, Vit
 
 GELU = "aten.gelu.default"
@@ -28,7 +28,7 @@ def tokens(*shapes: Sequence[int]) -> Callable[[torch.Generator, int | None], In
     """Positional tensors of token ids."""
 
     def make(generator: torch.Generator, size: int | None) -> Inputs:
-        chosen = DEFAULT_SIZE if size is None else size
+        chosen = dynamic_size(size)
         sizes = [[chosen if n == DYNAMIC else n for n in shape] for shape in shapes]
         return Inputs(
             tuple(torch.randint(VOCABULARY, shape, generator=generator) for shape in sizes)

@@ -8,7 +8,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.architectures import GETITEM, RELU, SIGMOID, SPLIT, TOPK, dynamic
 from corpus.families.attributes import LINEAR
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import DEFAULT_SIZE, floats
+from corpus.inputs import dynamic_size, floats
 from corpus.models.sequential import (
     DiffusionBlock,
     Encoder,
@@ -27,7 +27,7 @@ LSTM = "aten.lstm.input"
 
 
 def _sequence_and_state(generator: torch.Generator, size: int | None) -> Inputs:
-    batch = DEFAULT_SIZE if size is None else size
+    batch = dynamic_size(size)
     x = torch.randn(batch, 3, 8, generator=generator)
     hidden, cell = (torch.randn(1, batch, 8, generator=generator) for _ in range(2))
     return Inputs((x, (hidden, cell)))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Inputs, Program, case
+from corpus.families.dynamic_shapes import BOUNDS, batch
 from corpus.inputs import DYNAMIC, floats
 
 RELU = "aten.relu.default"
@@ -205,12 +206,11 @@ class SumOfTwo(torch.nn.Module):
     lanes=PACKAGE_ALONE,
 )
 def running_state_of_two_inputs() -> Program:
-    rows = torch.export.Dim("rows", min=1, max=8)
     return Program(
         floats((DYNAMIC, 4), (DYNAMIC, 4)),
         model=SumOfTwo(),
-        dynamic_shapes=({0: rows}, {0: rows}),
-        bounds=(1, 8),
+        dynamic_shapes=batch(2),
+        bounds=BOUNDS,
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats, keyword_floats
+from corpus.inputs import DYNAMIC, dynamic_size, floats, keyword_floats
 from corpus.structures import DataPair
 
 
@@ -133,7 +133,7 @@ class Scaled(torch.nn.Module):
 
 
 def _with_numbers(generator: torch.Generator, size: int | None) -> Inputs:
-    x = torch.randn(DEFAULT_SIZE if size is None else size, 8, generator=generator)
+    x = torch.randn(dynamic_size(size), 8, generator=generator)
     return Inputs((x,), {"scale": 2.0, "shifted": True})
 
 

@@ -7,11 +7,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.dynamic_shapes import BOUNDS, TwoInputs
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
-
-
-def _rows(size: int | None) -> int:
-    return DEFAULT_SIZE if size is None else size
+from corpus.inputs import DYNAMIC, dynamic_size, floats
 
 
 @case(
@@ -78,7 +74,7 @@ class PastAndNext(torch.nn.Module):
 
 
 def _past_and_next(generator: torch.Generator, size: int | None) -> Inputs:
-    past = _rows(size)
+    past = dynamic_size(size)
     shapes = (past, 8), (past + 1, 8), (1, 8)
     return Inputs(tuple(torch.randn(shape, generator=generator) for shape in shapes))
 
@@ -107,7 +103,7 @@ class Pairs(torch.nn.Module):
 
 
 def _even(generator: torch.Generator, size: int | None) -> Inputs:
-    return Inputs((torch.randn(2 * _rows(size), 8, generator=generator),))
+    return Inputs((torch.randn(2 * dynamic_size(size), 8, generator=generator),))
 
 
 @case(
@@ -128,7 +124,7 @@ class ByKeyword(torch.nn.Module):
 
 
 def _masked(generator: torch.Generator, size: int | None) -> Inputs:
-    x, mask = (torch.randn(_rows(size), 8, generator=generator) for _ in range(2))
+    x, mask = (torch.randn(dynamic_size(size), 8, generator=generator) for _ in range(2))
     return Inputs((x,), {"scale": torch.randn(8, generator=generator), "mask": mask})
 
 

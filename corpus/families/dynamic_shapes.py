@@ -9,7 +9,7 @@ from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.multi_output_engines import ChunkHalves
 from corpus.handmade import SplitBuilder
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+from corpus.inputs import DYNAMIC, dynamic_size, floats
 
 BOUNDS = (1, 8)
 
@@ -140,8 +140,8 @@ class TwiceAsMany(torch.nn.Module):
         return torch.cat([torch.relu(x + 1), x * 2]) - torch.relu(y)
 
 
-def _with_twice_as_many(generator: torch.Generator, size: int | None) -> Inputs:
-    rows = DEFAULT_SIZE if size is None else size
+def with_twice_as_many(generator: torch.Generator, size: int | None) -> Inputs:
+    rows = dynamic_size(size)
     return Inputs(tuple(torch.randn(n, 8, generator=generator) for n in (rows, 2 * rows)))
 
 
@@ -155,7 +155,7 @@ def _with_twice_as_many(generator: torch.Generator, size: int | None) -> Inputs:
 def derived_dimension() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
     return Program(
-        _with_twice_as_many,
+        with_twice_as_many,
         model=TwiceAsMany(),
         dynamic_shapes=({0: rows}, {0: 2 * rows}),
         bounds=BOUNDS,

@@ -15,8 +15,8 @@ from torch.fx import GraphModule
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
-from corpus.families.dynamic_shapes import BOUNDS, batch
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+from corpus.families.dynamic_shapes import BOUNDS, batch, with_twice_as_many
+from corpus.inputs import DYNAMIC, floats
 
 RELU = "aten.relu.default"
 
@@ -79,12 +79,6 @@ class TwoRowsEach(torch.nn.Module):
         return torch.relu(queries) * best + 1
 
 
-def _two_rows_each(generator: torch.Generator, size: int | None) -> Inputs:
-    count = DEFAULT_SIZE if size is None else size
-    queries, candidates = (torch.randn(rows, 8, generator=generator) for rows in (count, 2 * count))
-    return Inputs((queries, candidates))
-
-
 @case(
     Family.LIFE_CYCLE,
     catches="a size that is twice another, in a program that was saved and loaded",
@@ -96,7 +90,7 @@ def _two_rows_each(generator: torch.Generator, size: int | None) -> Inputs:
 def loaded_before_compile_with_twice_a_size() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
     return Program(
-        _two_rows_each,
+        with_twice_as_many,
         model=TwoRowsEach(),
         dynamic_shapes=({0: rows}, {0: 2 * rows}),
         bounds=BOUNDS,

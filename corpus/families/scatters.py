@@ -11,7 +11,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import DEFAULT_SIZE
+from corpus.inputs import dynamic_size
 
 NODES, WIDTH = 5, 8
 
@@ -34,7 +34,7 @@ class Largest(torch.nn.Module):
 
 
 def _graph(generator: torch.Generator, size: int | None) -> Inputs:
-    count = DEFAULT_SIZE if size is None else size
+    count = dynamic_size(size)
     nodes, edges = (torch.randn(rows, WIDTH, generator=generator) for rows in (NODES, count))
     return Inputs((nodes, edges, torch.randint(NODES, (count,), generator=generator)))
 

@@ -14,7 +14,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.dynamic_shapes import BOUNDS, batch
-from corpus.inputs import DEFAULT_SIZE, DYNAMIC, floats
+from corpus.inputs import DYNAMIC, dynamic_size, floats
 
 # As export names the op, and as the package's lowering does.
 ARANGE = ("aten.arange.default", "aten.arange.start_step")
@@ -40,9 +40,7 @@ def size_out_of_an_engine() -> Program:
 
 
 def _even_rows(generator: torch.Generator, size: int | None) -> Inputs:
-    return Inputs(
-        (torch.randn(2 * (DEFAULT_SIZE if size is None else size), 8, generator=generator),)
-    )
+    return Inputs((torch.randn(2 * dynamic_size(size), 8, generator=generator),))
 
 
 def _even_rows_shapes() -> tuple[dict[int, torch.export.Dim], ...]:
@@ -104,7 +102,7 @@ def sizes_returned() -> Program:
 
 
 def _with_half_as_many(generator: torch.Generator, size: int | None) -> Inputs:
-    pairs = DEFAULT_SIZE if size is None else size
+    pairs = dynamic_size(size)
     x, like = (torch.randn(rows, 4, generator=generator) for rows in (2 * pairs, pairs))
     return Inputs((x, like))
 

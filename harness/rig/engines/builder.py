@@ -152,6 +152,9 @@ class WrittenSegment(torch.nn.Module):
     no tensor and a size behind a number: `full([1, n], 0)`.
     """
 
+    imports: str
+    _code: str
+
     def __init__(self, segment: GraphModule) -> None:
         super().__init__()
         _, (held, imports) = segment.__reduce__()
@@ -159,13 +162,12 @@ class WrittenSegment(torch.nn.Module):
             name: WrittenSegment(child) if isinstance(child, GraphModule) else child
             for name, child in segment.named_children()
         }
-        self.__dict__.update(held, _modules=children)
-        self.source = imports + segment.code
+        self.__dict__.update(held, _modules=children, imports=imports)
         self._write()
 
     def _write(self) -> None:
         scope: dict[str, Any] = {}
-        exec(self.source, scope)
+        exec(self.imports + self._code, scope)
         self._run = scope["forward"]
 
     def forward(self, *given: Any) -> Any:
