@@ -1,7 +1,7 @@
 """Work in a forked process, which shares this one's memory and need not be sent anything.
 
-The work leaves its results on the disk. Only one fork may run at a time, because a process with
-other threads must not be forked.
+The work leaves its results on the disk. All forks that run at a time are made at once, because a
+process with other threads must not be forked.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from multiprocessing import get_context
 
 from harness.base.errors import SurroundingsError
 
-_work: list[Callable[[], object]] = []  # of a fork alone: to be handed over, it would be pickled
+_works: list[Callable[[], object]] = []  # of forks alone: to be handed over, they would be pickled
 
 
 @contextmanager
-def forked(work: Callable[[], object]) -> Iterator[None]:
-    """Do ``work`` in a fork while the body runs; leaving the body waits for it."""
-    with ProcessPoolExecutor(1, get_context("fork"), _work.append, (work,)) as pool:
-        ended = pool.submit(_do)
+def forked(*works: Callable[[], object]) -> Iterator[None]:
+    """Do each of ``works`` in a fork while the body runs; leaving the body waits for them."""
+    with ProcessPoolExecutor(len(works), get_context("fork"), _works.extend, (works,)) as pool:
+        ended = [pool.submit(_do, number) for number in range(len(works))]
         yield
     try:
-        ended.result()
+        for each in ended:
+            each.result()
     except BrokenProcessPool as error:
         raise SurroundingsError(
             "a process that wrote a part of the report was killed; see whether memory is short"
         ) from error
 
 
-def _do() -> None:
-    _work[-1]()
+def _do(number: int) -> None:
+    _works[number]()

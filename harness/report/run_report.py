@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.files import replace_file
-from harness.base.fork import forked
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.gate.breakage import Breakage, as_known
@@ -56,10 +55,9 @@ def write_run_report(
         with_evidence: adds pictures and scripts of causes; None for a report without them.
     """
     folder = judged.folder.path
-    with forked(lambda: _write_tables(judged)):
-        model = report_model(judged, summary)
-        model = with_evidence(model) if with_evidence else model
-    written = write_report(folder, model)
+    model = report_model(judged, summary)
+    model = with_evidence(model) if with_evidence else model
+    written = write_report(folder, model, lambda: _write_tables(judged))
     return [*written, *(folder / name for name in TABLES)]
 
 

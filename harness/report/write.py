@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from matplotlib.figure import Figure
 
 from harness.base.files import replace_file, written_to
 from harness.base.fork import forked
@@ -19,18 +21,30 @@ from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
-PICTURES = ("matrix.svg", "matrix.png", "version-matrix.png")
+PICTURES = ("matrix.png", "version-matrix.png")
 DEFECTS_PICTURE = "defects.png"
 
 
-def write_report(folder: Path, model: ReportModel) -> list[Path]:
-    """Write every form of the report, each whole or not at all; the page comes first."""
+def write_report(
+    folder: Path, model: ReportModel, beside: Callable[[], object] = lambda: None
+) -> list[Path]:
+    """Write every form of the report, each whole or not at all.
+
+    Args:
+        beside: work that takes a process of its own meanwhile.
+    """
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
             (folder / name).mkdir(exist_ok=True)
-    with forked(lambda: _write(folder, _pictures(model))):
+    pictures = dict(zip(PICTURES, (_matrix, _versions), strict=True))
+    if model[DEFECTS]:
+        pictures[DEFECTS_PICTURE] = _defects
+
+    def drawn(name: str) -> Callable[[], object]:
+        return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
+
+    with forked(beside, *map(drawn, pictures)):
         written = _write(folder, _page_and_data(model))
-    pictures = [*PICTURES, *([DEFECTS_PICTURE] if model[DEFECTS] else [])]
     return [*written, *(folder / name for name in pictures)]
 
 
@@ -40,16 +54,18 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def _pictures(model: ReportModel) -> dict[str, bytes]:
-    """The pictures that stand beside the page alone."""
-    blocks = model[VERSIONS]
-    matrix = plots.matrix_figure(model[MATRIX], model.headline.words)
-    versions = version_plot.version_figure(blocks)
-    made = (plots.svg(matrix).encode(), plots.png(matrix), plots.png(versions))
-    pictures = dict(zip(PICTURES, made, strict=True))
-    if known := model[DEFECTS]:
-        pictures[DEFECTS_PICTURE] = plots.png(defects_figure(known.table))
-    return pictures
+def _matrix(model: ReportModel) -> Figure:
+    return plots.matrix_figure(model[MATRIX], model.headline.words)
+
+
+def _versions(model: ReportModel) -> Figure:
+    return version_plot.version_figure(model[VERSIONS])
+
+
+def _defects(model: ReportModel) -> Figure:
+    known = model[DEFECTS]
+    assert known is not None
+    return defects_figure(known.table)
 
 
 def _page_and_data(model: ReportModel) -> dict[str, bytes]:

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.cache import guarded
 from harness.toolchain.deciding import VARIABLES, ImportsFromElsewhere, machine_facts
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.fingerprint import digest_of_content, signature_of, states_of
+from harness.toolchain.fingerprint import FileState, digest_of_content, signature_of, states_of
 from harness.toolchain.rig_client import Corpus
 from harness.wire.builders import EMULATED
 from harness.wire.record_json import SCHEMA, key_to_json, to_json
@@ -106,7 +107,9 @@ class Ingredients:
     def unchanged(self) -> bool:
         """Whether nobody wrote to what workers read since these ingredients were collected."""
         try:
-            return self.signature == _signature(self.sources)
+            return self.signature == signature_of(
+                chain.from_iterable(_look_at(self.sources).values())
+            )
         except SurroundingsError:  # something of it is gone
             return False
 
@@ -150,14 +153,14 @@ def collect(
     wheels = {wheel for wheel in wheels if wheel.is_file()}
     made = [folder for site in sites.values() for folder in site.folders]
     sources = [PROJECT_ROOT / "corpus", *judges, *libraries, *sorted(wheels), *made]
-    signature = _signature(sources)
-    installed = toolchain.installed
+    looked = _look_at(sources)
+    installed = toolchain.installed_as(looked)
     toolchain.keep_facts()
     facts = toolchain.python_env()
     common = {
         "records": str(SCHEMA),
         "seed": str(seed),
-        "judges": digest_of_content(judges, toolchain.cache),
+        "judges": digest_of_content(judges, toolchain.cache, looked),
         **machine_facts(facts, installed, os.environ),
     }
     native = toolchain.emulated_runtime() if graph else None
@@ -169,9 +172,9 @@ def collect(
         },
         cases=corpus.case_digests,
         subjects={spec.subject: _told(spec) for spec in subjects if not spec.unavailable},
-        packages={of: _package(made, toolchain.cache) for of, made in sites.items()},
+        packages={of: _package(made, toolchain.cache, looked) for of, made in sites.items()},
         sources=tuple(sources),
-        signature=signature,
+        signature=signature_of(chain.from_iterable(looked.values())),
     )
 
 
@@ -204,18 +207,18 @@ def _told(spec: SubjectSpec) -> str:
     return json.dumps(told, sort_keys=True)
 
 
-def _package(made: PackageSite, cache: Path) -> str:
+def _package(made: PackageSite, cache: Path, looked: Mapping[Path, list[FileState]]) -> str:
     described = {
         name: str(value) for name, value in dataclasses.asdict(made).items() if name != "folder"
     }
     described["made of"] = made.folder.name
-    described["content"] = digest_of_content(made.folders, cache)
+    described["content"] = digest_of_content(made.folders, cache, looked)
     return json.dumps(described, sort_keys=True)
 
 
-def _signature(sources: Iterable[Path]) -> str:
+def _look_at(sources: Iterable[Path]) -> dict[Path, list[FileState]]:
     with guarded(PROJECT_ROOT, "what a run reads has to be readable"):
-        return signature_of(each for source in sources for each in states_of(source))
+        return {source: states_of(source) for source in sources}
 
 
 def _digest(value: object) -> str:

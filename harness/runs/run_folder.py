@@ -32,6 +32,7 @@ from typing import Any, Final, Self
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file, written_to
+from harness.base.fork import forked
 from harness.runs.commands import HERE, RESULTS, Places, explain_command
 from harness.runs.journal import Journal, read_journal, read_journal_as
 from harness.runs.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
@@ -188,8 +189,9 @@ class RunFolder(RunDirectory):
             records: as `records` gives them.
         """
         self._writing()
-        write_failures(self.path / "failures", records.values(), self.places)
-        self.write(self._table.name, parquet_bytes(self.plan(), records, cases, self.run_id))
+        places = self.places
+        with forked(lambda: write_failures(self.path / "failures", records.values(), places)):
+            self.write(self._table.name, parquet_bytes(self.plan(), records, cases, self.run_id))
         self.write("summary.json", summary)
 
     def close(self) -> None:

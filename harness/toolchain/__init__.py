@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from harness.toolchain import native
 from harness.toolchain.cache import CHOOSE, ENGINES, FACTS, clean, guarded
 from harness.toolchain.deciding import ImportsFromElsewhere, facts_key, import_folders
 from harness.toolchain.environment import EnvironmentFacts, facts_in, probe
-from harness.toolchain.fingerprint import digest_of_content, remembered_digest
+from harness.toolchain.fingerprint import FileState, digest_of_content, remembered_digest
 from harness.toolchain.package_site import PackageSite, package_site, pinned_tensorrt
 from harness.toolchain.released import released_wheel
 from harness.toolchain.wheels import HashedWheel, WheelSource
@@ -166,7 +166,15 @@ class Toolchain:
         Raises:
             ImportsFromElsewhere: it imports from elsewhere, too.
         """
-        return digest_of_content(self.installed_in, self.cache)
+        return self.installed_as({})
+
+    def installed_as(self, looked: Mapping[Path, list[FileState]]) -> str:
+        """The same, of which ``looked`` has what `states_of` has found just now."""
+        known: str | None = vars(self).get("installed")
+        if known is None:
+            known = digest_of_content(self.installed_in, self.cache, looked)
+            vars(self)["installed"] = known
+        return known
 
     @cached_property
     def installed_in(self) -> list[Path]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ _IGNORED_FOLDERS: Final = frozenset({"__pycache__"})
 _IGNORED_FILES: Final = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
 _REMEMBERED: Final = 100
 _AT_ONCE: Final = 2
+_NOTHING: Final[Mapping[Path, list[FileState]]] = {}
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,20 @@ def _remembered(place: Path) -> str | None:
         return known
 
 
-def digest_of_content(folders: Sequence[Path], cache: Path) -> str:
+def digest_of_content(
+    folders: Sequence[Path], cache: Path, looked: Mapping[Path, list[FileState]] = _NOTHING
+) -> str:
     """SHA-256, as hex, over the names and contents of what is in folders, wherever these lie.
 
     Args:
         cache: remembers what was read, so that it is read once.
+        looked: what `states_of` found in some of them a moment ago.
 
     Raises:
         SurroundingsError: a folder cannot be read, or the cache not be written.
     """
     with guarded(folders[0], "it has to be readable"):
-        states = [states_of(folder) for folder in folders]
+        states = [looked.get(folder) or states_of(folder) for folder in folders]
     signature = signature_of(each for some in states for each in some)
     place = cache / FINGERPRINTS / signature
     known = _remembered(place)

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import importlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class CapturedProgram:
     calls: tuple[Inputs, ...]
     device: str = "cpu"
     unnamed: frozenset[str] = frozenset()
+    export_s: float | None = None
 
     @property
     def example(self) -> Inputs:
@@ -106,11 +108,15 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         calls = _sizes_apart(program, None, calls)
         return CapturedProgram(case, program, program.split.eval(), None, calls)
     assert program.model is not None
+    export_s = None
     if program.archive is None:
         model = program.model.eval()
         _tell_state_apart(model)
         before = [(module, dict(vars(module))) for module in model.modules()]
-        exported = _exported(program, model, calls[0], case.capture or mode)
+        began, how = time.perf_counter(), case.capture or mode
+        exported = _exported(program, model, calls[0], how)
+        if (how, program.before_compile, program.given_to_save) == ("nonstrict", None, None):
+            export_s = time.perf_counter() - began
         for module, attributes in before:
             _as_before(module, attributes)
     else:  # its module is in evaluation, and its weights are the user's
@@ -120,7 +126,9 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         fallback, unnamed = fallbacks_meant(case, exported)
         case = dataclasses.replace(case, fallback=fallback)
     calls = _sizes_apart(program, exported, calls)
-    return CapturedProgram(case, program, model, exported, calls, unnamed=unnamed)
+    return CapturedProgram(
+        case, program, model, exported, calls, unnamed=unnamed, export_s=export_s
+    )
 
 
 def _as_before(module: torch.nn.Module, attributes: Mapping[str, Any]) -> None:

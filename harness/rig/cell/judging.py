@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from corpus.case import is_from_elsewhere
 from harness.rig.cell.disk import RoundTrip
@@ -151,6 +152,7 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
     module = copy.deepcopy(inlined)  # a run may write to state that other cells share
     return_no_more(module)
     module.recompile()  # a transformed module still has the code of the split one
+    _LazyGraphModule.force_recompile(module)
     try:
         results = values.observe(module, prepared.captured.calls)
     except Exception as error:  # noqa: BLE001 - the subject's module, and so its verdict

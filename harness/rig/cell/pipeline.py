@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import tempfile
 import time
@@ -28,6 +29,7 @@ from harness.rig.cell.sharing import (
     module_lines,
     program_identity,
     program_lines,
+    take_made,
 )
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
@@ -41,6 +43,7 @@ from harness.rig.inliners.protocol import (
     Inlining,
     InliningAlone,
     OwnExport,
+    Transformed,
 )
 from harness.rig.oracles import completion
 from harness.rig.oracles.determinism import Lines, check_own_export
@@ -82,7 +85,8 @@ def _run_and_judge(
     prepared: PreparedCase, inliner: Inliner, key: CellKey, clock: StageClock, like: str
 ) -> CellRecord:
     route = key.route
-    inlining = Inlining(export=_sharing_export(prepared.shared))
+    made = prepared.shared.made if prepared.shared is not None else {}
+    inlining = Inlining(export=_sharing_export(prepared.shared), made=made.get(inliner.name))
     module = prepared.torch_only() if route is Route.PLAIN else prepared.split
     captured = prepared.captured
     answers: list[Answers] = []
@@ -90,7 +94,7 @@ def _run_and_judge(
     program = ""
     try:
         with recorded_warnings() as told:
-            exported = inliner.produce(
+            exported = _exported_at_capture(prepared, route, clock) or inliner.produce(
                 module,  # type: ignore[arg-type]  # the plain route exports a model, no graph module
                 route,
                 captured.given_to_save,
@@ -104,11 +108,13 @@ def _run_and_judge(
     except Exception as error:
         if is_full_disk(error):
             raise  # a full disk is nobody's verdict
+        take_made(made, inliner.name, inlining, told)
         ended = _ended_by(error, clock)
         prepared.look_for_damage()
         about_program = judging.about_program(prepared, route, RoundTrip())
         judged = Judged(about_program, ended, Stage.EXPORT)
     else:
+        take_made(made, inliner.name, inlining, told)
         back = RoundTrip(exported, inlining.come_back)
         shared = not prepared.look_for_damage() and prepared.shared is not None
         identity = _identity(inliner, route, exported) if shared else ""
@@ -140,6 +146,19 @@ def _run_and_judge(
         ended_at_unix_s=time.time(),
         program="" if prepared.damaged else program,
     )
+
+
+def _exported_at_capture(
+    prepared: PreparedCase, route: Route, clock: StageClock
+) -> ExportedProgram | None:
+    """A copy of the model's own program, where the control would make the same call once more."""
+    captured = prepared.captured
+    if route is not Route.PLAIN or prepared.shared is None or captured.export_s is None:
+        return None
+    clock.enter(Stage.EXPORT)
+    clock.leave()
+    clock.credit({Stage.EXPORT: captured.export_s})
+    return copy.deepcopy(captured.exported)
 
 
 def _is_sound(
@@ -266,13 +285,19 @@ def _send_and_judge(
 def inline_again(
     inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
 ) -> GraphModule:
-    """The module that an inliner makes of the split. Nothing is exported."""
+    """The module that an inliner makes of the split. Nothing is exported.
+
+    The next cell that would make the very same call takes what was made here.
+    """
     inlining = InliningAlone()
     captured = prepared.captured
     shapes = captured.program.dynamic_shapes
-    with suppress(Inlined):
+    with recorded_warnings() as told, suppress(Inlined):
         inliner.produce(prepared.split, route, captured.given_to_save, shapes, clock, inlining)
     assert inlining.inlined is not None
+    if prepared.shared is not None and inlining.returned is not None:
+        made = Transformed(inlining.arguments, inlining.returned, clock.seconds, told)
+        prepared.shared.made[inliner.name] = made
     return inlining.inlined
 
 

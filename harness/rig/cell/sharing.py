@@ -20,7 +20,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import CustomObjArgument
 from torch.fx import Graph, GraphModule
 
+from harness.rig.cell.warned import MOST
 from harness.rig.engines.emulated import engine_slots
+from harness.rig.inliners.protocol import Inlining, Transformed
 from harness.rig.oracles.finding import Answers
 from harness.rig.oracles.values import content_digest
 from harness.wire.records import Verdict
@@ -57,7 +59,16 @@ class Shared:
     exports: dict[str, Exported] = field(default_factory=dict)
     inlined: dict[str, Answers] = field(default_factory=dict)
     transforms: dict[str, Answers] = field(default_factory=dict)  # keyed by inliner and crossing
+    made: dict[str, Transformed] = field(default_factory=dict)  # keyed by inliner
     programs: dict[str, Judged] = field(default_factory=dict)
+
+
+def take_made(
+    made: dict[str, Transformed], inliner: str, inlining: Inlining, told: list[str]
+) -> None:
+    """If a cell took what was made for it, tell the warnings of that, and leave it to no other."""
+    if inlining.taken:
+        told[:] = list(dict.fromkeys([*made.pop(inliner).told, *told]))[:MOST]
 
 
 def module_identity(module: GraphModule) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
@@ -37,6 +38,20 @@ ComeBack = Callable[[ExportedProgram], ExportedProgram]
 OwnExport = Callable[[], ExportedProgram]
 
 
+@dataclass(frozen=True)
+class Transformed:
+    """What one call of `transform` made of a split, for a cell that would make the same call.
+
+    ``arguments`` tell one call from another, ``seconds`` and ``told`` are the times of its stages
+    and the warnings of the release.
+    """
+
+    arguments: str
+    module: GraphModule
+    seconds: Mapping[Stage, float]
+    told: Sequence[str] = ()
+
+
 @dataclass
 class Inlining:
     """What came out of an inliner, filled in as far as it got.
@@ -54,14 +69,18 @@ class Inlining:
     come_back: ComeBack | None = None
     own_export: OwnExport | None = None
     export: Export | None = None  # in place of `torch.export.export`, to share what is equal
+    arguments: str = ""  # what `transform` was given
+    made: Transformed | None = None  # to be taken if that was made with the same arguments
+    taken: bool = False
 
     def keep(self, inlined: GraphModule) -> None:
         """Remember what `transform` returned, in a graph of its own.
 
         `create_trt_exp_program` lifts parameters in the very module that it is given, and what the
-        oracles are asked about is the module before that. Attributes are shared, not copied.
+        oracles are asked about is the module before that. Attributes are shared, not copied. Its
+        code is written when it is called, which most never are.
         """
-        self.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
+        self.inlined = _LazyGraphModule(inlined, copy.deepcopy(inlined.graph))
         if COPIED_BACK in inlined.meta:
             self.inlined.meta[COPIED_BACK] = inlined.meta[COPIED_BACK]
             for name, state in inlined.named_buffers(recurse=False):
@@ -91,8 +110,11 @@ class Inlined(Exception):
 class InliningAlone(Inlining):
     """Stops an inliner when `transform` has returned, by raising `Inlined`."""
 
+    returned: GraphModule | None = None
+
     def keep(self, inlined: GraphModule) -> None:
-        self.inlined = GraphModule(inlined, inlined.graph)  # nobody writes to it any more
+        self.returned = inlined
+        self.inlined = _LazyGraphModule(inlined, inlined.graph)
         self.finished = True
         raise Inlined
 

@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import sys
 import types
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.engines.emulated import define_placeholder
+from harness.rig.inliners.own_export import exports_alike
 from harness.rig.inliners.passes import (
     accepted,
     crossing,
@@ -77,7 +79,7 @@ class ReleaseInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
-        if self._spec.kind.brought and route not in self._spec.hypothetical_routes:
+        if self._own_export_is_new and route not in self._spec.hypothetical_routes:
             result.own_export = functools.partial(
                 self.own_export, split, route, example, dynamic_shapes
             )
@@ -100,7 +102,8 @@ class ReleaseInliner:
     ) -> ExportedProgram:
         """The exporter's own `export`: `produce` is held equal to it, a release's in tests.
 
-        A candidate's is asked in every cell, since nobody has tested it yet.
+        A candidate's is asked in every cell, since nobody has tested it yet, unless it is its
+        release's.
         """
         given = given_by(route, example, dynamic_shapes)
         with self._installed():
@@ -115,6 +118,16 @@ class ReleaseInliner:
             keywords = accepted(self.exporter.export, offered)
             program: ExportedProgram = self.exporter.export(split, **keywords)
             return program
+
+    @functools.cached_property
+    def _own_export_is_new(self) -> bool:
+        """Whether no test holds the `export` of this file equal to what `produce` makes."""
+        if not self._spec.kind.brought or self._spec.exporter_path is None:
+            return self._spec.kind.brought
+        assert self._spec.wheel_path is not None
+        with zipfile.ZipFile(self._spec.wheel_path) as wheel:
+            released = wheel.read(f"{EXPORTER.replace('.', '/')}.py").decode()
+        return not exports_alike(self._checked_source(self._spec.exporter_path).decode(), released)
 
     @property
     def _exports_by_torch(self) -> bool:
@@ -167,12 +180,17 @@ class ReleaseInliner:
     @contextmanager
     def _installed(self) -> Iterator[None]:
         """This release's modules in `sys.modules`, whatever was there before put back after."""
-        saved = _take_package_modules()
+        # To look through all that is imported takes longer than many a call; so only if it must be.
+        saved = _take_package_modules() if PACKAGE in sys.modules else {}
         sys.modules.update(self._modules)
+        loaded = len(sys.modules)
         try:
             yield
         finally:
-            self._modules.update(_take_package_modules())
+            if len(sys.modules) == loaded:
+                self._modules = {name: sys.modules.pop(name) for name in self._modules}
+            else:  # some were imported meanwhile
+                self._modules.update(_take_package_modules())
             sys.modules.update(saved)
 
 

@@ -27,14 +27,14 @@ def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
     generator's state is restored.
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        _seed(0)
         before = torch.get_rng_state()
         first = call()
         if torch.equal(torch.get_rng_state(), before):
             return first, False
         results = [first]
         for seed in range(1, draws):
-            torch.manual_seed(seed)
+            _seed(seed)
             results.append(call())
     leaves = [pytree.tree_leaves(result) for result in results]
     stacked = [
@@ -42,6 +42,13 @@ def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
         for leaf in zip(*leaves, strict=True)
     ]
     return pytree.tree_unflatten(stacked, pytree.tree_structure(first)), True
+
+
+def _seed(seed: int) -> None:
+    """`torch.manual_seed`, which formats a traceback for each device that was never used."""
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
 
 
 def difference(expected: torch.Tensor, got: torch.Tensor) -> str:

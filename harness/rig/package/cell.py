@@ -45,7 +45,7 @@ def run_package_cell(
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
     route = key.route
     if route is Route.COMPILE:
-        return _compiled(prepared, key)
+        return _compiled(prepared, key, clock)
     inlining, back = Inlining(), RoundTrip()
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         archive = Path(folder) / "program.pt2"
@@ -92,13 +92,14 @@ def run_package_cell(
     )
 
 
-def _compiled(prepared: PreparedCase, key: CellKey) -> CellRecord:
+def _compiled(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRecord:
     """The record on the compiled module itself, as it is in memory."""
     return CellRecord(
         key=key,
         state=CellState.ENDED,
         verdicts=judging.about_compiled(prepared, prepared.warnings),
         measured_as=key.subject,
+        seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},
         engine_bytes=prepared.engine_bytes,
         carried_bytes=prepared.carried_bytes,
         steps=prepared.steps,
