@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from collections import defaultdict
@@ -12,6 +11,7 @@ import typer
 from rich.table import Table
 
 from harness.base.errors import ExitCode
+from harness.base.garbage import no_collections
 from harness.base.words import plural, spans
 from harness.catalogue.releases import load_catalogue, ordered_subjects
 from harness.cli import options as option
@@ -52,6 +52,7 @@ def tell_gate(judged: JudgedRun) -> ExitCode:
     return code
 
 
+@no_collections()
 def report_command(
     run_name: option.RunName = "latest",
     pictures: Annotated[
@@ -70,8 +71,6 @@ def report_command(
     from harness.report.reproduction import with_diffs, with_scripts
     from harness.report.run_report import write_run_report
 
-    # Records hold no cycles, and to look for them among millions takes a fifth of the time.
-    gc.disable()
     catalogue = load_catalogue()
     judged = reopen(run_name, out_dir, toolchain_for(), catalogue)
 

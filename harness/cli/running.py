@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from harness.base.errors import ExitCode, UsageError
+from harness.base.garbage import no_collections
 from harness.base.program import PROGRAM, command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
@@ -257,6 +258,7 @@ def watched(ask: Callable[[], JudgedRun], options: RunOptions) -> int:
         return code
 
 
+@no_collections()
 def show_verdict(judged: JudgedRun) -> int:
     """The first screen, then the report, and the exit code."""
     raise_if_nothing_ran(judged)

@@ -8,9 +8,11 @@ import dataclasses
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
+from harness.base.garbage import no_collections
 from harness.run.alike import Alike
 from harness.run.at_once import AtOnce
 from harness.run.budget import parts, refuse_nothing_said
@@ -34,6 +36,17 @@ from harness.workers.process import PackageSetup, WorkerSetup
 from harness.workers.warm import PACKAGES
 
 
+def warmed(options: RunOptions, python: str, *, packages: bool) -> AbstractContextManager[None]:
+    """While the body runs, workers are forks of processes that import torch from now on.
+
+    Args:
+        packages: whether there may be cells of whole packages.
+    """
+    more = PACKAGES if packages else ()
+    own = not packages and not options.corpus
+    return options.launcher.warm(python, options.seed, more, cases=own)
+
+
 def execute(
     folder: RunFolder,
     options: RunOptions,
@@ -44,24 +57,10 @@ def execute(
     sites: Sites,
     on_split: OnSplit | None = None,
 ) -> JudgedRun:
-    """Run what is missing of a folder's plan, then judge the whole and write the results."""
-    packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
-    own = not packages and not folder.provenance().corpus
-    more = PACKAGES if packages else ()
-    with options.launcher.warm(toolchain.python, options.seed, more, cases=own):
-        return _execute(folder, options, toolchain, expected, progress, subjects, sites, on_split)
+    """Run what is missing of a folder's plan, then judge the whole and write the results.
 
-
-def _execute(
-    folder: RunFolder,
-    options: RunOptions,
-    toolchain: Toolchain,
-    expected: Expected,
-    progress: Progress,
-    subjects: Sequence[SubjectSpec],
-    sites: Sites,
-    on_split: OnSplit | None,
-) -> JudgedRun:
+    Its workers start at once where it is called in `warmed`.
+    """
     started = time.perf_counter()
     records = folder.records()
     if folder.journal().dropped:
@@ -153,19 +152,20 @@ def _execute(
         folder.write_state(RunState.INTERRUPTED)
         raise
     add_derived()
-    judged = dataclasses.replace(judged_run(folder, expected, records), broken=broken)
-    summary = summary_of(
-        judged,
-        RunState.COMPLETE,
-        wall_s=time.perf_counter() - started,
-        spent=read_costs(folder.path),
-        controller_peak_bytes=own_peak_bytes(),
-    )
-    if "kept" in summary:
-        summary["kept"]["asked_again"] = len(taken.asked_again)
-    folder.write_results(summary, judged.cases, records)
-    folder.write_state(RunState.COMPLETE)
-    return judged
+    with no_collections():
+        judged = dataclasses.replace(judged_run(folder, expected, records), broken=broken)
+        summary = summary_of(
+            judged,
+            RunState.COMPLETE,
+            wall_s=time.perf_counter() - started,
+            spent=read_costs(folder.path),
+            controller_peak_bytes=own_peak_bytes(),
+        )
+        if "kept" in summary:
+            summary["kept"]["asked_again"] = len(taken.asked_again)
+        folder.write_results(summary, judged.cases, records)
+        folder.write_state(RunState.COMPLETE)
+        return judged
 
 
 def _in_budget(

@@ -12,7 +12,7 @@ from harness.base.errors import UsageError
 from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
 from harness.register.expected import read_expectations
-from harness.run.execute import execute
+from harness.run.execute import execute, warmed
 from harness.run.judged_run import Expected, JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.order import in_order, only, quick_cells, read_order
@@ -61,6 +61,20 @@ def run(
         Unavailable: the engine lane is asked for and cannot run here.
     """
     _refuse_candidate_on_gpu(options)
+    packages = set(options.lanes) != {Lane.GRAPH}
+    with warmed(options, toolchain.python, packages=packages):  # torch is imported meanwhile
+        return _run(options, toolchain, catalogue, progress, subjects, corpus, on_split)
+
+
+def _run(
+    options: RunOptions,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    progress: Progress,
+    subjects: tuple[SubjectSpec, ...],
+    corpus: Corpus | None,
+    on_split: OnSplit | None,
+) -> JudgedRun:
     installed = preflight(toolchain.python) if Lane.ENGINE in options.lanes else None
     if installed and options.environment == PINNED:
         raise UsageError(
@@ -212,7 +226,10 @@ def resume(
         now = _provenance(options, corpus, subjects)
         folder.refuse_mixing(now, progress.say)
         expected = Expected(known, corpus, catalogue)
-        return execute(folder, options, toolchain, expected, progress, subjects, sites)
+        packages = any(cell.key.lane is not Lane.GRAPH for cell in folder.plan())
+        options = dataclasses.replace(options, corpus=before.corpus)
+        with warmed(options, toolchain.python, packages=packages):
+            return execute(folder, options, toolchain, expected, progress, subjects, sites)
 
 
 def _refuse_candidate_on_gpu(options: RunOptions) -> None:
