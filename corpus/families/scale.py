@@ -17,6 +17,7 @@ from corpus.inputs import floats
     catches="forty steps: time that grows with the square of the number of engines",
     fallback=[RELU],
     wiring=True,
+    full=True,  # how its time grows is measured by `bench`
 )
 def chain_of_forty() -> Program:
     return Program(floats((2, 8)), model=Alternating(40))
@@ -27,6 +28,7 @@ def chain_of_forty() -> Program:
     catches="nine steps, as many as real models have: time that grows faster than they do",
     fallback=[RELU],
     wiring=True,
+    full=True,  # how its time grows is measured by `bench`
 )
 def chain_of_nine() -> Program:
     return Program(floats((2, 8)), model=Alternating(9))
@@ -37,6 +39,7 @@ def chain_of_nine() -> Program:
     catches="thirteen steps, more than most real models have: time that grows faster than they do",
     fallback=[RELU],
     wiring=True,
+    full=True,  # how its time grows is measured by `bench`
 )
 def chain_of_thirteen() -> Program:
     return Program(floats((2, 8)), model=Alternating(13))

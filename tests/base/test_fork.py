@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -23,6 +24,18 @@ def test_one_after_another_each_does_its_own_work(tmp_path):
         with forked((tmp_path / name).touch):
             pass
     assert {path.name for path in tmp_path.iterdir()} == {"one", "two"}
+
+
+def test_several_run_beside_each_other_each_in_a_process_that_ends(tmp_path):
+    def wait_for_the_other(mine: str, other: str) -> None:
+        (tmp_path / mine).touch()
+        ends = time.monotonic() + 30
+        while not (tmp_path / other).exists():
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+
+    with forked(lambda: wait_for_the_other("a", "b"), lambda: wait_for_the_other("b", "a")):
+        pass
 
 
 def test_what_the_work_raises_is_raised_here():

@@ -10,6 +10,7 @@ from harness.run.asked_again import GRAPH_CASES, GRAPH_CELLS, PACKAGE_CELLS, cho
 from harness.run.keeping import Keeping, KeptOptions, is_kept, with_their_compile
 from harness.run.kept_key import Ingredients, part_of
 from harness.runs.kept_store import KeptStore
+from harness.toolchain.fingerprint import signature_of
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
@@ -38,7 +39,7 @@ def ingredients(**common):
         cases=dict.fromkeys(CASES, "code"),
         subjects={"2.13.0": "old", "2.14.0": "new"},
         packages={(name, "segment"): "site" for name in ("2.13.0", "2.14.0")},
-        signature=module.collect.__globals__["_signature"](()),
+        signature=signature_of(()),
     )
 
 

@@ -75,9 +75,8 @@ class Machine:
     def cache(self):
         return self.folder / "cache"
 
-    @property
-    def installed(self):
-        return digest_of_content(self.installed_in, self.cache)
+    def installed_as(self, looked):
+        return digest_of_content(self.installed_in, self.cache, looked)
 
     @property
     def installed_in(self):

@@ -92,6 +92,53 @@ def extra_metadata(module: GraphModule) -> None:
     next(iter(module.graph.nodes)).meta["nn_module_stack"] = {}
 
 
+def test_what_a_second_transform_made_is_exported_by_the_next_route(
+    inliners, prepared, monkeypatch
+):
+    case, inliner = copy.copy(prepared("relu_four_steps")), inliners["2.13.0"]
+    case.shared = Shared()
+    made: list[object] = []
+    original = inliner.exporter.inline_torch_modules
+
+    def counting(gm: GraphModule) -> GraphModule:
+        made.append(gm)
+        return original(gm)
+
+    monkeypatch.setattr(inliner.exporter, "inline_torch_modules", counting)
+    records = [cell_record(case, inliner, route) for route in ("legacy", "export")]
+    assert len(made) == 2  # and not a third time
+    for record in records:
+        assert record.verdict(Oracle.DETERMINISM).outcome is Outcome.OK
+        assert {"inline-engines", "inline-fallbacks", "clean"} <= set(record.seconds)
+
+
+def test_the_next_route_makes_its_own_where_it_calls_transform_otherwise(inliners, prepared):
+    case, inliner = copy.copy(prepared("relu_four_steps")), inliners["2.14.0"]
+    case.shared = Shared()
+    for route in ("legacy", "export"):  # 2.14.0 tells transform by which exporter it goes on
+        cell_record(case, inliner, route)
+    assert list(case.shared.made) == ["2.14.0"]  # made for `legacy`, and taken by nobody
+
+
+@pytest.mark.parametrize(("shared", "exports"), [(Shared(), 0), (None, 1)])
+def test_the_models_own_program_is_not_made_a_second_time(
+    inliners, prepared, monkeypatch, shared, exports
+):
+    case = copy.copy(prepared("dynamic_batch"))
+    case.shared = shared
+    made: list[object] = []
+    export = torch.export.export
+
+    def counting(*args: object, **kwargs: object) -> object:
+        made.append(args)
+        return export(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(torch.export, "export", counting)
+    record = cell_record(case, inliners["torch"], "plain")
+    assert not record.failures
+    assert len(made) == exports
+
+
 @pytest.mark.parametrize(
     "change", [rename, rewire, other_metadata, other_value, frozen, other_strides, extra_metadata]
 )
