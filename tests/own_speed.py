@@ -1,57 +1,251 @@
-"""What the harness costs over a bare script that does the same work and judges nothing.
+"""How long the harness takes: every figure that a person waits for, taken in one go.
 
-    python -m tests.own_speed                              # 2.13.0 and 2.14.0, the graph lane
-    python -m tests.own_speed --releases ">=2.3" --jobs 2
+    python -m tests.own_speed FOLDER               # all of them: half an hour
+    python -m tests.own_speed FOLDER quick warm    # some
 
-First a run of the graph lane that takes no kept verdict; then the bare script, which captures,
-splits, transforms, exports, saves, loads and runs the cells of that run, in as many processes. Both
-are told in seconds of the clock, with their ratio. It says something only on a machine that does
-nothing else.
+Each command runs in a clone of this checkout that has this one's downloads and builds, and is
+timed by the clock from its start to its report. `bare` is the harness over a script that captures,
+splits, transforms, exports, saves, loads and runs the cells of the same run, in as many processes,
+and judges nothing. FOLDER gets `own-speed.json` and `own-speed.md`. The figures say something only
+of a machine that does nothing else.
 """
 
 import argparse
+import dataclasses
+import datetime
+import json
 import multiprocessing
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.catalogue.releases import load_catalogue
 from harness.cli.common import toolchain_for
 from harness.runs.run_folder import RunFolder
 from harness.subjects.choosing import choose_subjects
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.record_json import key_from_json, key_to_json, to_json
+from harness.wire.routes import Lane
+
+JOBS: Final = 2
+EXPORTER: Final = "torch_tensorrt/dynamo/_exporter.py"
+#: An edit of 2.14.0's exporter that wires a fallback's inputs in reverse.
+RIGHT: Final = "replace_all_uses_with(submodule_inputs[idx])"
+WRONG: Final = "replace_all_uses_with(submodule_inputs[-1 - idx])"
+#: An edit of a case of both lanes.
+CASE_FILE: Final = "corpus/families/shared_values.py"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured; ``value`` in seconds by the clock, unless ``what`` says otherwise."""
+
+    step: str
+    what: str
+    value: float
+    wanted: float
+    note: str = ""
+
+
+class Clone:
+    """A clone of this checkout, with what it needs to run without a network."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "clone"
+        subprocess.run(["git", "clone", "-q", PROJECT_ROOT, self.root], check=True)
+        subprocess.run(["cp", "-al", PROJECT_ROOT / ".cache", self.root / ".cache"], check=True)
+        shutil.rmtree(self.root / ".cache" / "kept", ignore_errors=True)
+        self._edits = 0
+        wheel = next((self.root / ".cache" / "wheels").glob("torch_tensorrt-2.14.0-*"))
+        with zipfile.ZipFile(wheel) as released:
+            self._exporter = released.read(EXPORTER).decode()
+
+    def took(self, *command: str, ends: Sequence[int] = (0,)) -> float:
+        """The seconds of a command of the harness, which has to end with one of these codes."""
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "harness", *command],
+            cwd=self.root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        took = time.monotonic() - began
+        if done.returncode not in ends:
+            sys.exit(f"{command} ended with {done.returncode}: {done.stderr.decode()[-2000:]}")
+        return took
+
+    def candidate(self) -> str:
+        """A file that was never judged, with a wire that is wrong."""
+        self._edits += 1
+        path = self.root.parent / "mine.py"
+        assert RIGHT in self._exporter
+        text = self._exporter.replace(RIGHT, WRONG)
+        path.write_text(f"{text}\n# edit {self._edits}\n")
+        return str(path)
+
+    def edit_a_case(self) -> None:
+        """Write another number into a case, which changes what it computes and nothing else."""
+        self._edits += 1
+        path = self.root / CASE_FILE
+        text = path.read_text()
+        edited, found = re.subn(r"a = x \+ [\d.]+", f"a = x + 1.{self._edits}", text, count=1)
+        assert found
+        path.write_text(edited)
+
+    def last_run(self) -> tuple[RunFolder, dict[str, Any]]:
+        folder = RunFolder.open("latest", self.root / "results")
+        return folder, json.loads((folder.path / "summary.json").read_text())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--releases", default="2.13.0,2.14.0")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=", ".join(STEPS))
     asked = parser.parse_args()
+    unknown = sorted({*asked.steps} - {*STEPS})
+    if unknown:
+        parser.error(f"no step is named {', '.join(unknown)}; known: {', '.join(STEPS)}")
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="own-speed-") as folder:
-        harness, cells = whole_run(asked.releases, asked.jobs, Path(folder))
-        bare = bare_script(asked.releases, asked.jobs, cells)
-    print(
-        f"{len(cells):,} cells in {asked.jobs} processes: the harness {harness:.1f} s, a bare",
-        end=" ",
+        clone = Clone(Path(folder))
+        for name, step in STEPS.items():
+            if not asked.steps or name in asked.steps:
+                figures += step(clone)
+                print(figures[-1], flush=True)
+    write(asked.folder, figures)
+
+
+def write(folder: Path, figures: Sequence[Figure]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     )
-    print(f"script {bare:.1f} s; the harness takes {harness / bare:.2f} times as long")
+    said = {
+        "on": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commit.stdout.strip(),
+        "processors": os.cpu_count(),
+        "figures": [dataclasses.asdict(each) for each in figures],
+    }
+    (folder / "own-speed.json").write_text(json.dumps(said, indent=2) + "\n")
+    rows = [
+        f"| {each.what} | {each.value:.3g} | {each.wanted:g} | {each.note} |" for each in figures
+    ]
+    table = ["| what | took | wanted | |", "|---|---|---|---|", *rows]
+    (folder / "own-speed.md").write_text("\n".join(table) + "\n")
 
 
-def whole_run(releases: str, jobs: int, out: Path) -> tuple[float, list[dict[str, str]]]:
-    """Run the graph lane; the seconds that it takes, and its cells as JSON."""
-    command = [sys.executable, "-m", "harness", "run", "--lane", "graph", "--rerun"]
-    command += ["--releases", releases, "--jobs", str(jobs), "--out", str(out)]
-    began = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    took = time.monotonic() - began
-    if done.returncode not in (0, 1):  # an expected table may be red of a run that is being written
-        sys.exit(done.returncode)
-    plan = RunFolder.open(next(out.glob("2*"))).plan()
-    return took, [key_to_json(cell.key) for cell in plan if cell.executed]
+def cold(clone: Clone) -> list[Figure]:
+    lanes = ("run", "--lane", "graph,package", "--rerun")
+    whole = clone.took(*lanes)
+    _, summary = clone.last_run()
+    package = clone.took("run", "--lane", "package", "--rerun", "--releases", "2.13.0,2.14.0")
+    folder, _ = clone.last_run()
+    cells = sum(cell.executed for cell in folder.plan())
+    note = f"{summary['cells']['planned']:,} cells"
+    each = f"a cell of a whole package, of {cells:,} in {package:.0f} s"
+    return [
+        Figure("cold", "`nox -s regress`, both lanes, nothing kept", whole, 480, note),
+        Figure("cold", each, package / cells, 0.13, "seconds by the clock, on two cores"),
+    ]
+
+
+def warm(clone: Clone) -> list[Figure]:
+    clone.took("run", "--lane", "graph,package")
+    took = clone.took("run", "--lane", "graph,package")
+    return [Figure("warm", "the same, warm and unchanged, with what is asked again", took, 20)]
+
+
+def edited(clone: Clone) -> list[Figure]:
+    clone.edit_a_case()
+    graph = clone.took("run", "--lane", "graph", ends=(0, 1))
+    clone.edit_a_case()
+    both = clone.took("run", "--lane", "graph,package", ends=(0, 1))
+    clone.edit_a_case()
+    return [
+        Figure("edited", "after one case was edited, the graph lane", graph, 15),
+        Figure("edited", "after one case was edited, both lanes", both, 45),
+    ]
+
+
+def graph(clone: Clone) -> list[Figure]:
+    took = clone.took("run", "--lane", "graph", "--rerun")
+    _, summary = clone.last_run()
+    memory = summary["memory"]
+    peak = (memory["workers_peak_bytes"] + memory["controller_peak_bytes"]) / 1e9
+    return [
+        Figure("graph", "the graph lane over all releases, nothing kept", took, 75),
+        Figure("graph", "its memory, in GB", peak, 2),
+    ]
+
+
+def candidate(clone: Clone) -> list[Figure]:
+    clone.took("run", "--exporter", clone.candidate(), "--lane", "graph,package", ends=(1,))
+    figures = []
+    for what, wanted, options in [
+        ("`run --exporter FILE --quick`, both lanes", 15, ["--quick"]),
+        ("`run --exporter FILE`, the whole graph lane", 30, ["--lane", "graph"]),
+        ("the same in both lanes", 90, ["--lane", "graph,package"]),
+    ]:
+        took = clone.took("run", "--exporter", clone.candidate(), *options, ends=(1,))
+        figures.append(Figure("candidate", what, took, wanted, "the base's verdicts were kept"))
+    return figures
+
+
+def turn(clone: Clone) -> list[Figure]:
+    """What a contributor waits for between two edits."""
+    took = clone.took("run", "--exporter", clone.candidate(), "--quick", ends=(1,))
+    subject = next(
+        spec.subject for spec in clone.last_run()[0].provenance().subjects if spec.kind.brought
+    )
+    command = ("explain", "inputs_read_in_reverse", "--subject", subject, "--run", "latest")
+    explained = clone.took(*command, "--route", "legacy", ends=(0, 1))
+    return [
+        Figure("turn", "`explain` of a red cell", explained, 5),
+        Figure("turn", "a turn: `--quick` to its page, then `explain`", took + explained, 40),
+    ]
+
+
+def commands(clone: Clone) -> list[Figure]:
+    return [
+        Figure("commands", f"`{' '.join(command)}`", clone.took(*command), 1)
+        for command in (("--help",), ("defects",), ("releases",), ("list",))
+    ]
+
+
+def bare(clone: Clone) -> list[Figure]:
+    figures = []
+    for releases, wanted in (("2.13.0,2.14.0", 1.4), (">=2.3", 0.7)):
+        lane = ("run", "--lane", "graph", "--rerun", "--releases", releases, "--jobs", str(JOBS))
+        took = clone.took(*lane, ends=(0, 1))
+        folder, _ = clone.last_run()
+        cells = [key_to_json(cell.key) for cell in folder.plan() if cell.executed]
+        script = bare_script(releases, JOBS, cells)
+        note = f"{took:.1f} s over {script:.1f} s, {len(cells):,} cells"
+        what = f"the graph lane of `{releases}` over a bare script"
+        figures.append(Figure("bare", what, took / script, wanted, note))
+    return figures
+
+
+STEPS: Final[dict[str, Callable[[Clone], list[Figure]]]] = {
+    "commands": commands,
+    "graph": graph,
+    "bare": bare,
+    "cold": cold,
+    "warm": warm,
+    "candidate": candidate,
+    "turn": turn,
+    "edited": edited,
+}
 
 
 def bare_script(releases: str, jobs: int, cells: Sequence[dict[str, str]]) -> float:
@@ -61,7 +255,7 @@ def bare_script(releases: str, jobs: int, cells: Sequence[dict[str, str]]) -> fl
         toolchain, load_catalogue(), releases=releases, exporter=None, like=""
     )
     setup = {
-        "lane": "graph",
+        "lane": Lane.GRAPH.value,
         "library": str(toolchain.emulated_runtime()),
         "subjects": [to_json(each) for each in subjects],
         "corpus": [],

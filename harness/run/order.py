@@ -35,7 +35,7 @@ from harness.wire.vocabulary import Stage, SubjectKind
 ORDER_FILE: Final = EXPECTATIONS / "order.csv"
 #: So many seconds of stages of each lane are in a quick run. Processes that start, what is asked
 #: again of kept verdicts, and the report take more than these.
-QUICK_S: Final = {Lane.GRAPH: 5.0, Lane.PACKAGE: 1.5}
+QUICK_S: Final = {Lane.GRAPH: 3.0, Lane.PACKAGE: 4.0}
 _FIELDS: Final = ("lane", "case", "capture", "route", "seconds")
 #: What the cells of a case share: it counts for the first of them.
 _SHARED: Final = (Stage.CAPTURE, Stage.SPLIT, Stage.COMPILE)
