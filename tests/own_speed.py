@@ -1,7 +1,7 @@
 """How long the harness takes: every figure that a person waits for, taken in one go.
 
-    python -m tests.own_speed FOLDER               # all of them: half an hour
-    python -m tests.own_speed FOLDER quick warm    # some
+    python -m tests.own_speed FOLDER                   # all of them: half an hour
+    python -m tests.own_speed FOLDER candidate warm    # some
 
 Each command runs in a clone of this checkout that has this one's downloads and builds, and is
 timed by the clock from its start to its report. `bare` is the harness over a script that captures,

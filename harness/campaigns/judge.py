@@ -17,7 +17,14 @@ from harness.wire.routes import Lane
 from harness.wire.vocabulary import Stage
 from harness.workers.jobs import broken_off
 from harness.workers.launching import LOCAL, Launcher, start_ready
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerLost, WorkerTimeout
+from harness.workers.process import (
+    Setup,
+    Worker,
+    WorkerDied,
+    WorkerLost,
+    WorkerTimeout,
+    latest_stage,
+)
 
 _START_TIMEOUT_S: Final = 300.0
 #: A worker never frees what it once kept (`harness.rig.channel`), and so it is replaced in time.
@@ -148,10 +155,12 @@ class Judge:
                         broken.append(event["traceback"])
                     case "done":
                         return Answer(tuple(records), tuple(held), tuple(broken))
-        except WorkerTimeout:
+        except WorkerTimeout as error:
             symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
+            stage = latest_stage(error, stage)
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
+            stage = latest_stage(error, stage)
         except WorkerLost as error:
             if losses + 1 < _LOSSES:
                 await worker.kill()

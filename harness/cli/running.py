@@ -7,7 +7,9 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from time import sleep
 from typing import Annotated
 
@@ -223,6 +225,8 @@ def run_command(
 
 def seen_through(options: RunOptions, toolchain: Toolchain, resume_run: str = "") -> JudgedRun:
     """A run, a new one or one that goes on, with its progress told."""
+    # What draws pages is imported while workers import torch.
+    Thread(target=import_module, args=("harness.report.run_report",), daemon=True).start()
     with closing(progress_for(err)) as progress:
         if resume_run:
             return resume(resume_run, options, toolchain, load_catalogue(), progress)

@@ -6,7 +6,9 @@ In:   a setup, once; its fields are those that the worker's own module states, t
 Out:  {"event": "ready", "load_errors": {SUBJECT: TEXT}, "corpus_digest": D, "import_seconds": S,
                          "deciding": {NAME: TEXT}}  after torch is imported and subjects are loaded
       {"event": "values", "values": [ID...]}       what a drawn program has of the space
-      {"event": "stage", "cell": ID, "stage": S}   so that whoever watches knows where a worker died
+      {"event": "stage", "cell": ID, "stage": S}   at the first stage of each cell; the latest one
+                         stands in `STAGE_FILE` of the worker's temporary folder, so that whoever
+                         watches knows where a worker died, and is not woken by each stage
       {"event": "record", "record": {...}}         one ended cell
       {"event": "split", "split": {...}}           how a package splits a case (`model_split`)
       {"event": "mutant", "name": NAME, ...}       what a mutant did, see `workers.mutants`
@@ -34,8 +36,10 @@ from typing import Any, Protocol, TextIO
 
 from harness.wire.record_json import to_json
 from harness.wire.records import CellKey, CellRecord
+from harness.wire.vocabulary import STAGE_FILE
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LONGEST_STAGE = 32
 
 
 class Reporter:
@@ -43,10 +47,23 @@ class Reporter:
 
     def __init__(self, channel: TextIO) -> None:
         self._channel = channel
+        self._cell: str | None = ""  # which was told of last; none yet
+        self._file = _stage_file()
+
+    def begin(self) -> None:
+        """A job begins: what was told of the one before is over."""
+        self._cell = ""
+        if self._file is not None:
+            os.pwrite(self._file, _padded(""), 0)
 
     def at(self, key: CellKey | None, stage: str) -> None:
         """Which stage the worker enters; no key for what the cells of a job share."""
-        self._send(event="stage", cell=key and key.cell_id, stage=stage)
+        cell = None if key is None else key.cell_id
+        if self._file is None or cell != self._cell:
+            self._send(event="stage", cell=cell, stage=stage)
+            self._cell = cell
+        if self._file is not None:
+            os.pwrite(self._file, _padded(stage), 0)
 
     def values(self, held: Iterable[str]) -> None:
         """Which values of the structure space a drawn program has."""
@@ -90,6 +107,23 @@ class Reporter:
         send(self._channel, **message)
 
 
+def _stage_file() -> int | None:
+    """The descriptor of a file that has room for a stage; None where there is no place for one."""
+    folder = os.environ.get("TMPDIR")
+    if not folder:
+        return None
+    try:
+        file = os.open(f"{folder}/{STAGE_FILE}", os.O_WRONLY | os.O_CREAT, 0o600)
+        os.pwrite(file, _padded(""), 0)
+    except OSError:  # each stage is told as an event then
+        return None
+    return file
+
+
+def _padded(stage: str) -> bytes:
+    return stage.ljust(_LONGEST_STAGE).encode()
+
+
 class Worker(Protocol):
     """What outlives a job. ``load_errors`` says of each subject that is not there why."""
 
@@ -118,6 +152,7 @@ def serve(make: Callable[[Mapping[str, Any], Reporter], Worker]) -> None:
     report.ready(worker, time.perf_counter() - started)
     for line in sys.stdin:
         began = time.perf_counter()
+        report.begin()
         stages_s = worker.serve(json.loads(line))
         _keep_out_of_collections()
         report.done(time.perf_counter() - began, stages_s)

@@ -16,7 +16,7 @@ from harness.base.garbage import no_collections
 from harness.run.alike import Alike
 from harness.run.at_once import AtOnce
 from harness.run.budget import parts, refuse_nothing_said
-from harness.run.judged_run import Expected, JudgedRun, judged_run, summary_of
+from harness.run.judged_run import Expected, JudgedRun, faults_in, judged_run, summary_of
 from harness.run.keeping import Keeping, Taken, keeping_of
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.queues import names, package_groups, processes
@@ -62,6 +62,7 @@ def execute(
     Its workers start at once where it is called in `warmed`.
     """
     started = time.perf_counter()
+    faults_in(expected)  # while workers import torch; it is needed when they have ended
     records = folder.records()
     if folder.journal().dropped:
         progress.say(f"journal: {folder.journal().dropped}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 
+#: In a worker's temporary folder: the stage that it is in.
+STAGE_FILE = "stage"
+
 # What an `_exporter.py` must define: the controller reads the file for them, the rig calls them.
 REQUIRED_CALLS = (
     "transform",

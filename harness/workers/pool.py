@@ -22,7 +22,14 @@ from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Stage
 from harness.workers.jobs import Job, broken_off, settle_second_attempt
 from harness.workers.launching import LOCAL, Launcher
-from harness.workers.process import Setup, Worker, WorkerDied, WorkerLost, WorkerTimeout
+from harness.workers.process import (
+    Setup,
+    Worker,
+    WorkerDied,
+    WorkerLost,
+    WorkerTimeout,
+    latest_stage,
+)
 
 _JOBS_FOR_A_WORKER = 4
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
@@ -207,10 +214,12 @@ class _Lane:
                         self.broken[event["cell"]] = event["traceback"]
                     case other:
                         raise SurroundingsError(f"worker sent an unknown event {other!r}")
-        except WorkerTimeout:
+        except WorkerTimeout as error:
             symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
+            stage = latest_stage(error, stage)
         except WorkerDied as error:
             symptom, message = Symptom.KILLED, str(error)
+            stage = latest_stage(error, stage)
         except WorkerLost as error:
             left_ids = (c.key.cell_id for c in job.cells if c.key.cell_id not in ended)
             now = cell_id or next(left_ids, "")

@@ -22,6 +22,7 @@ from harness.wire.builders import EMULATED
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
+from harness.wire.vocabulary import STAGE_FILE, Stage
 
 #: Cuts a worker off from the network; `harness.rig.start` and the warm rig read it.
 ISOLATED: Final = "INLINER_REGRESS_ISOLATED"
@@ -170,16 +171,29 @@ def _existing(places: Iterable[str]) -> set[Path]:
 
 
 class WorkerDied(Exception):
-    """A worker ended before it had answered: its exit code, negative for a signal."""
+    """A worker ended before it had answered: its exit code, negative for a signal, and its stage.
 
-    def __init__(self, code: int | None) -> None:
+    ``stage`` is empty where nobody knows more of it than the last event told.
+    """
+
+    def __init__(self, code: int | None, stage: str = "") -> None:
         how = "closed its output" if code is None else how_it_ended(code)
         super().__init__(f"worker {how}")
         self.code = code
+        self.stage = stage
 
 
 class WorkerTimeout(Exception):
-    """A worker did not answer in time."""
+    """A worker did not answer in time; for its ``stage`` see `WorkerDied`."""
+
+    def __init__(self, stage: str = "") -> None:
+        super().__init__()
+        self.stage = stage
+
+
+def latest_stage(error: WorkerDied | WorkerTimeout, told: Stage) -> Stage:
+    """Where a worker was when it ended: by the file that it left, or else what it told last."""
+    return Stage(error.stage) if error.stage in {stage.value for stage in Stage} else told
 
 
 class WorkerLost(Exception):
@@ -281,6 +295,14 @@ class LocalWorker(Worker):
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def stage(self) -> str:
+        """The stage that it entered last; empty where it could not write it down."""
+        try:
+            return (Path(self._temporary.name) / STAGE_FILE).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return ""
+
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None
         # Not drained: a worker that reads nothing would be waited for without end, and one that is
@@ -295,9 +317,9 @@ class LocalWorker(Worker):
             async with asyncio.timeout(timeout_s):
                 line = await self._process.stdout.readline()
         except TimeoutError as error:
-            raise WorkerTimeout from error
+            raise WorkerTimeout(self.stage) from error
         if not line.endswith(b"\n"):
-            raise WorkerDied(await self._code())
+            raise WorkerDied(await self._code(), self.stage)
         event: dict[str, Any] = json.loads(line)
         return event
 

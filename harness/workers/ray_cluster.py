@@ -100,11 +100,11 @@ class _RayWorker(Worker):
             if not self.events:
                 asked = self._seat.next_events.remote(timeout_s)
                 self.events.extend(await _answer(asked, timeout_s + _SILENCE_S))
-            if not self.events:
-                raise WorkerTimeout
+            if self.events[0]["event"] == "silent":
+                raise WorkerTimeout(self.events.popleft()["stage"])
             if self.events[0]["event"] == "died":
                 await self._refuse_a_lost_node()
-                raise WorkerDied(self.events[0]["code"])
+                raise WorkerDied(self.events[0]["code"], self.events[0]["stage"])
         except WorkerLost:
             self._launcher.tell_lost(self._seat)
             raise

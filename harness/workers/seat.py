@@ -163,18 +163,18 @@ class Seat:
                     spent["peak_bytes"] = {f"{host}:{pid}": peaks[pid] for pid in peaks}
                 self._events.put_nowait(event)
         except WorkerDied as error:
-            self._events.put_nowait({"event": "died", "code": error.code})
+            self._events.put_nowait({"event": "died", "code": error.code, "stage": error.stage})
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self._worker is not None
         await self._worker.send(message)
 
     async def next_events(self, timeout_s: float) -> list[dict[str, Any]]:
-        """What the worker told since it was asked last; nothing if it told nothing in that time."""
+        """What the worker told since it was asked last, or that it was silent all that time."""
         try:
             events = [await asyncio.wait_for(self._events.get(), timeout_s)]
         except TimeoutError:
-            return []
+            return [{"event": "silent", "stage": self._worker.stage if self._worker else ""}]
         while not self._events.empty():
             events.append(self._events.get_nowait())
         return events

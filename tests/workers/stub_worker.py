@@ -1,7 +1,8 @@
 """A worker without torch for the tests of the pool: the real protocol, and whatever a job asks for.
 
 What a cell does is in its case's name: ok, crash, hang, broken, crash-once (a file remembers),
-crash-in-shared, nap-N (it takes a moment).
+crash-in-shared, nap-N (it takes a moment), crash-written and hang-written (as crash and hang, with
+a later stage written down).
 """
 
 import json
@@ -38,6 +39,9 @@ def cell_id(key: dict[str, str]) -> str:
 def run_cell(key: dict[str, str]) -> None:
     send(event="stage", cell=cell_id(key), stage="export")
     behaviour = key["case"] if key["route"] == "export" else "ok"
+    if behaviour.endswith("-written"):
+        Path(tempfile.gettempdir(), "stage").write_text("save".ljust(32))
+        behaviour = behaviour.removesuffix("-written")
     if behaviour == "crash":
         os.kill(os.getpid(), signal.SIGKILL)
     if key["case"].startswith("nap-"):

@@ -118,6 +118,14 @@ def test_a_cell_that_hangs_is_timed_out(setup):
     assert records[("fine", "export")].label == "ok"
 
 
+@pytest.mark.parametrize(
+    ("case", "label"), [("crash-written", "killed@save"), ("hang-written", "timeout@save")]
+)
+def test_where_a_worker_ended_is_the_stage_that_it_wrote_down_last(setup, case, label):
+    records, _ = run(setup, plan(case), timeout_s=1.0)
+    assert records[(case, "export")].label == label
+
+
 def test_a_cell_that_dies_once_and_passes_then_is_flaky(setup):
     records, _ = run(setup, plan("crash-once"))
     verdict = records[("crash-once", "export")].verdict(Oracle.COMPLETION)
