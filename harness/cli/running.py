@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from time import sleep
 from typing import Annotated
 
@@ -210,7 +209,9 @@ def run_command(
         command_line=command_line(),
     )
     with workers_on(on, toolchain, jobs) as (launcher, count):
-        options = dataclasses.replace(options, launcher=launcher, jobs=count)
+        options = dataclasses.replace(
+            options, launcher=launcher, jobs=count, meanwhile=_import_what_draws_pages
+        )
         if watch:
             return watched(lambda: seen_through(options, toolchain), options)
         before = _latest(out_dir)
@@ -223,10 +224,12 @@ def run_command(
     return show_verdict(judged)
 
 
+def _import_what_draws_pages() -> None:
+    import_module("harness.report.run_report")
+
+
 def seen_through(options: RunOptions, toolchain: Toolchain, resume_run: str = "") -> JudgedRun:
     """A run, a new one or one that goes on, with its progress told."""
-    # What draws pages is imported while workers import torch.
-    Thread(target=import_module, args=("harness.report.run_report",), daemon=True).start()
     with closing(progress_for(err)) as progress:
         if resume_run:
             return resume(resume_run, options, toolchain, load_catalogue(), progress)

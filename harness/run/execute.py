@@ -62,7 +62,8 @@ def execute(
     Its workers start at once where it is called in `warmed`.
     """
     started = time.perf_counter()
-    faults_in(expected)  # while workers import torch; it is needed when they have ended
+    options.meanwhile()
+    faults_in(expected)  # meanwhile, too: it is needed when workers have ended
     records = folder.records()
     if folder.journal().dropped:
         progress.say(f"journal: {folder.journal().dropped}")

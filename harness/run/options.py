@@ -15,6 +15,10 @@ from harness.wire.routes import Lane
 from harness.workers.launching import LOCAL, Launcher
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """What a user asks of a run. Times in seconds."""
@@ -52,6 +56,7 @@ class RunOptions:
     out: Path = Path("results")
     expectations: Path = EXPECTATIONS
     command_line: tuple[str, ...] = ()
+    meanwhile: Callable[[], object] = _nothing  # what there is to do while workers import torch
 
 
 #: Is told how a subject's package splits a case, as `harness.rig.workers.model_split` says.
