@@ -3,9 +3,6 @@
 Every case that has a model goes through both lanes under one name in a full run. They are too many
 for every run, since every release compiles each one anew: those of `CHOSEN` are chosen for
 structure. A case that goes through the package lane alone says itself whether it is for a full run.
-
-So does a case of the graph lane: the other forms of an architecture, and longer chains, that show no
-defect, mutant or value of the structure space which two cases of every run do not show.
 """
 
 from __future__ import annotations

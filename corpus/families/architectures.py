@@ -85,7 +85,6 @@ def mobilenet_conv2d() -> Program:
     fallback=["aten.hardswish.default", "aten.hardsigmoid.default"],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def mobilenet_hardswish_dynamic() -> Program:
     return dynamic(MobileNet(nn.Hardswish), (3, 8, 8))
@@ -117,7 +116,6 @@ def unet_resampling() -> Program:
     fallback=[RELU],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def unet_relu_dynamic() -> Program:
     return dynamic(UNet(), (1, 8, 8))
@@ -150,7 +148,6 @@ def detector_gather() -> Program:
     fallback=[RELU, SIGMOID, "aten.exp.default"],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def detector_sigmoid_dynamic() -> Program:
     return dynamic(Detector(), (3, 8, 8))

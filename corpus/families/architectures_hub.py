@@ -104,7 +104,6 @@ def vit_layer_norm() -> Program:
     wiring=True,
     requires=HUB,
     dynamic=True,
-    full=True,
 )
 def vit_gelu_dynamic() -> Program:
     return dynamic(Vit(), (3, 8, 8))
@@ -116,7 +115,6 @@ def vit_gelu_dynamic() -> Program:
     fallback=[*SOFTMAX],
     wiring=True,
     requires=HUB,
-    full=True,
 )
 def t5_softmax() -> Program:
     return Program(tokens((2, 5), (2, 4)), model=T5())
@@ -174,7 +172,6 @@ def llama_linear() -> Program:
     wiring=True,
     requires=HUB,
     dynamic=True,
-    full=True,
 )
 def llama_silu_dynamic() -> Program:
     return dynamic_tokens(Llama(), 6)

@@ -91,7 +91,6 @@ def clip_layer_norm() -> Program:
     wiring=True,
     requires=HUB,
     dynamic=True,
-    full=True,
 )
 def clip_sigmoid_dynamic() -> Program:
     return dynamic(ClipVision(), (3, 8, 8))

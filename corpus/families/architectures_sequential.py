@@ -73,7 +73,6 @@ def lstm_cell_gates() -> Program:
     fallback=[CHUNK, "aten.unbind.int", GETITEM, "aten.split.Tensor"],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def lstm_cell_chunk_dynamic() -> Program:
     return dynamic(LstmCell(), (3, 8), (8,), (8,))
@@ -115,7 +114,6 @@ def encoder_softmax() -> Program:
     fallback=[RELU, "aten.layer_norm.default", "aten.native_layer_norm.default"],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def encoder_norm_dynamic() -> Program:
     return dynamic(Encoder(layers=1), (12, 16))
@@ -137,7 +135,6 @@ def experts_topk() -> Program:
     fallback=[RELU, *SOFTMAX],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def experts_relu_dynamic() -> Program:
     return dynamic(Experts(), (4, 8))
@@ -189,7 +186,6 @@ def diffusion_chunk() -> Program:
     fallback=["aten.silu.default", *SOFTMAX],
     wiring=True,
     dynamic=True,
-    full=True,
 )
 def diffusion_silu_dynamic() -> Program:
     return dynamic(DiffusionBlock(), (8, 4, 4), ())
