@@ -176,7 +176,6 @@ def edited(clone: Clone) -> list[Figure]:
     graph = clone.took("run", "--lane", "graph", ends=(0, 1))
     clone.edit_a_case()
     both = clone.took("run", "--lane", "graph,package", ends=(0, 1))
-    clone.edit_a_case()
     return [
         Figure("edited", "after one case was edited, the graph lane", graph, 15),
         Figure("edited", "after one case was edited, both lanes", both, 45),

@@ -23,7 +23,7 @@ from harness.workers.process import (
     WorkerDied,
     WorkerLost,
     WorkerTimeout,
-    latest_stage,
+    how_cut_off,
 )
 
 _START_TIMEOUT_S: Final = 300.0
@@ -155,12 +155,8 @@ class Judge:
                         broken.append(event["traceback"])
                     case "done":
                         return Answer(tuple(records), tuple(held), tuple(broken))
-        except WorkerTimeout as error:
-            symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
-            stage = latest_stage(error, stage)
-        except WorkerDied as error:
-            symptom, message = Symptom.KILLED, str(error)
-            stage = latest_stage(error, stage)
+        except (WorkerDied, WorkerTimeout) as error:
+            symptom, message, stage = how_cut_off(error, self.timeout_s, stage)
         except WorkerLost as error:
             if losses + 1 < _LOSSES:
                 await worker.kill()

@@ -25,13 +25,11 @@ PICTURES = ("matrix.png", "version-matrix.png")
 DEFECTS_PICTURE = "defects.png"
 
 
-def write_report(
-    folder: Path, model: ReportModel, beside: Callable[[], object] = lambda: None
-) -> list[Path]:
+def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]) -> list[Path]:
     """Write every form of the report, each whole or not at all.
 
     Args:
-        beside: work that takes a process of its own meanwhile.
+        beside: works that take a process of their own each meanwhile.
     """
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
@@ -43,7 +41,7 @@ def write_report(
     def drawn(name: str) -> Callable[[], object]:
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
 
-    with forked(beside, *map(drawn, pictures)):
+    with forked(*beside, *map(drawn, pictures)):
         written = _write(folder, _page_and_data(model))
     return [*written, *(folder / name for name in pictures)]
 

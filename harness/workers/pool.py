@@ -28,7 +28,7 @@ from harness.workers.process import (
     WorkerDied,
     WorkerLost,
     WorkerTimeout,
-    latest_stage,
+    how_cut_off,
 )
 
 _JOBS_FOR_A_WORKER = 4
@@ -214,12 +214,8 @@ class _Lane:
                         self.broken[event["cell"]] = event["traceback"]
                     case other:
                         raise SurroundingsError(f"worker sent an unknown event {other!r}")
-        except WorkerTimeout as error:
-            symptom, message = Symptom.TIMEOUT, f"no end in {self.timeout_s:g} s"
-            stage = latest_stage(error, stage)
-        except WorkerDied as error:
-            symptom, message = Symptom.KILLED, str(error)
-            stage = latest_stage(error, stage)
+        except (WorkerDied, WorkerTimeout) as error:
+            symptom, message, stage = how_cut_off(error, self.timeout_s, stage)
         except WorkerLost as error:
             left_ids = (c.key.cell_id for c in job.cells if c.key.cell_id not in ended)
             now = cell_id or next(left_ids, "")

@@ -19,6 +19,7 @@ from harness.base.process import how_it_ended, kill_group, run
 from harness.toolchain import PackageSite
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.wire.builders import EMULATED
+from harness.wire.oracles import Symptom
 from harness.wire.record_json import to_json
 from harness.wire.records import SubjectSpec
 from harness.wire.routes import Lane
@@ -191,9 +192,18 @@ class WorkerTimeout(Exception):
         self.stage = stage
 
 
-def latest_stage(error: WorkerDied | WorkerTimeout, told: Stage) -> Stage:
-    """Where a worker was when it ended: by the file that it left, or else what it told last."""
-    return Stage(error.stage) if error.stage in {stage.value for stage in Stage} else told
+def how_cut_off(
+    error: WorkerDied | WorkerTimeout, timeout_s: float, told: Stage
+) -> tuple[Symptom, str, Stage]:
+    """The symptom of a worker that ended or was silent, its words, and where it was then.
+
+    Args:
+        told: the stage that it told of last; the one that it wrote down may be later.
+    """
+    stage = Stage(error.stage) if error.stage in {stage.value for stage in Stage} else told
+    if isinstance(error, WorkerTimeout):
+        return Symptom.TIMEOUT, f"no end in {timeout_s:g} s", stage
+    return Symptom.KILLED, str(error), stage
 
 
 class WorkerLost(Exception):

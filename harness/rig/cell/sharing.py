@@ -67,8 +67,9 @@ def take_made(
     made: dict[str, Transformed], inliner: str, inlining: Inlining, told: list[str]
 ) -> None:
     """If a cell took what was made for it, tell the warnings of that, and leave it to no other."""
-    if inlining.taken:
-        told[:] = list(dict.fromkeys([*made.pop(inliner).told, *told]))[:MOST]
+    if taken := inlining.taken:
+        told[:] = list(dict.fromkeys([*taken.told, *told]))[:MOST]
+        del made[inliner]
 
 
 def module_identity(module: GraphModule) -> str:

@@ -131,13 +131,12 @@ def run_transform(
     """Call `transform` with the arguments that this release and route give it."""
     keywords = accepted(transform, passes_arguments(route, given))
     result.arguments = _told_apart(keywords)
-    if result.made is not None and result.made.arguments == result.arguments:
-        result.taken = True
+    if taken := result.taken:
         clock.enter(Stage.INLINE_ENGINES)
         clock.leave()
-        clock.credit(result.made.seconds)
-        result.keep(result.made.module)
-        return result.made.module
+        clock.credit(taken.seconds)
+        result.keep(taken.module)
+        return taken.module
     clock.enter(Stage.INLINE_ENGINES)
     with timed_passes(transform.__globals__, clock, result):
         inlined: GraphModule = transform(split, **keywords)

@@ -71,7 +71,11 @@ class Inlining:
     export: Export | None = None  # in place of `torch.export.export`, to share what is equal
     arguments: str = ""  # what `transform` was given
     made: Transformed | None = None  # to be taken if that was made with the same arguments
-    taken: bool = False
+
+    @property
+    def taken(self) -> Transformed | None:
+        """What was made for it, where it calls `transform` with the same arguments."""
+        return self.made if self.made and self.made.arguments == self.arguments else None
 
     def keep(self, inlined: GraphModule) -> None:
         """Remember what `transform` returned, in a graph of its own.

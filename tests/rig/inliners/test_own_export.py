@@ -1,4 +1,4 @@
-"""Whose `export` is code that tests have held equal to its parts, and whose has to be asked."""
+"""A candidate's `export` is asked by itself unless it is the code of its release's."""
 
 import pytest
 
