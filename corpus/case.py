@@ -87,7 +87,8 @@ class Program:
     ``ranges`` are the ranges of its dynamic dimensions where these differ from ``bounds``.
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
-    is not what `compile` was given. ``before_compile`` is what a user does to the exported program
+    is not what `compile` was given; ``shapes_for_save`` are likewise the dynamic shapes that `save`
+    is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is what a user does to the exported program
     first, such as saving and loading it; ``after_compile`` is what a user does with the compiled
     module, called with the example, before saving it.
     """
@@ -101,6 +102,7 @@ class Program:
     ranges: tuple[tuple[int, int | None], ...] = ()
     archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
+    shapes_for_save: Any = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
     after_compile: Callable[[GraphModule, Inputs], GraphModule] | None = None
 
@@ -110,6 +112,18 @@ class Program:
         if self.bounds is None:
             return ()
         return self.ranges or ((self.bounds[0], None if self.unbounded else self.bounds[1]),)
+
+    @property
+    def shapes_saved(self) -> Any:
+        """The dynamic shapes that `save` is given, by a call that gives it any."""
+        return self.dynamic_shapes if self.shapes_for_save is None else self.shapes_for_save
+
+    def ranges_of(self, *, by_save: bool) -> tuple[tuple[int, int | None], ...]:
+        """The ranges of a program's sizes; ``by_save`` where `save` was given dynamic shapes."""
+        if by_save and self.shapes_for_save is not None:
+            assert self.bounds is not None
+            return (self.bounds,)
+        return self.stated_ranges
 
     def __post_init__(self) -> None:
         if not callable(self.inputs):
@@ -123,6 +137,8 @@ class Program:
             raise ValueError("dynamic_shapes and bounds go together")
         if self.unbounded and self.bounds is None:
             raise ValueError("a program without dynamic dimensions cannot be unbounded")
+        if self.shapes_for_save is not None and not self.ranges:
+            raise ValueError("with shapes_for_save, ranges are those of dynamic_shapes")
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ CHOSEN: Final = frozenset(
         "double_input_truncated",
         # dimensions
         "dimension_without_a_bound",
+        "dimension_saved_for_fewer_rows",
         # custom ops and names of ops
         "custom_op_with_weights",
         # life cycle

@@ -109,6 +109,11 @@ AXES: dict[str, tuple[Met, ...]] = {
         Met("unbounded", "a dimension without an upper bound", lambda a: a.program.unbounded),
         Met("shared", "one Dim in two places of the inputs", _shared),
         Met("derived", "a Dim computed from another", _derived),
+        Met(
+            "of-save",
+            "other dynamic shapes for save than for export",
+            lambda asked: asked.program.shapes_for_save is not None,
+        ),
     ),
     "before compile": (
         Met("loaded", "saved and loaded", _becomes("saved_and_loaded")),

@@ -7,7 +7,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.dynamic_shapes import BOUNDS, TwoInputs
-from corpus.inputs import DYNAMIC, dynamic_size, floats
+from corpus.inputs import DYNAMIC, dynamic_size, floats, keyword_floats
 
 
 @case(
@@ -142,4 +142,55 @@ def dimension_by_keyword() -> Program:
         model=ByKeyword(),
         dynamic_shapes={"x": {0: rows}, "mask": {0: rows}, "scale": None},
         bounds=BOUNDS,
+    )
+
+
+def _compiled_and_saved() -> tuple[torch.export.Dim, torch.export.Dim]:
+    """A Dim of what is compiled, and a narrower one of what is saved."""
+    low, high = 2, BOUNDS[1]
+    return torch.export.Dim("rows", min=low, max=2 * high), torch.export.Dim(
+        "rows_saved", min=low, max=high
+    )
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="dynamic shapes for save that are narrower than those that were compiled: forgotten",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+)
+def dimension_saved_for_fewer_rows() -> Program:
+    compiled, saved = _compiled_and_saved()
+    return Program(
+        floats((DYNAMIC, 8)),
+        model=Alternating(2),
+        dynamic_shapes=({0: compiled},),
+        shapes_for_save=({0: saved},),
+        bounds=(2, BOUNDS[1]),
+        ranges=((2, 2 * BOUNDS[1]),),
+    )
+
+
+class KeywordsAlone(torch.nn.Module):
+    def forward(self, *, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * scale) - x
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="narrower dynamic shapes for save of a model that takes keywords alone: forgotten",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+)
+def dimension_saved_for_fewer_by_keyword() -> Program:
+    compiled, saved = _compiled_and_saved()
+    return Program(
+        keyword_floats((), x=(DYNAMIC, 8), scale=(8,)),
+        model=KeywordsAlone(),
+        dynamic_shapes={"x": {0: compiled}, "scale": None},
+        shapes_for_save={"x": {0: saved}, "scale": None},
+        bounds=(2, BOUNDS[1]),
+        ranges=((2, 2 * BOUNDS[1]),),
     )

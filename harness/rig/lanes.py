@@ -99,7 +99,7 @@ class GraphLane:
             prepared.split,
             route,
             captured.given_to_save,
-            captured.program.dynamic_shapes,
+            captured.program.shapes_saved,
             StageClock(),
             inlining,
         )

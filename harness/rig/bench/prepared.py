@@ -110,7 +110,7 @@ def make_ready(asked: BenchCase, seed: int) -> Measured:
     return Measured(
         split=split,
         example=captured.example,
-        dynamic_shapes=captured.program.dynamic_shapes,
+        dynamic_shapes=captured.program.shapes_saved,
         steps=sum(name.startswith("_run_on_") for name, _ in split.named_children()),
         engine_bytes=sum(len(engine.payload) for engine in engines.values()),
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},

@@ -23,6 +23,7 @@ from corpus.case import Case, Inputs, Program, is_from_elsewhere
 from harness.rig.capture.fallbacks import fallbacks_meant
 from harness.rig.capture.sizes import apart, ranges_tried, user_values
 from harness.rig.capture.split import split_module
+from harness.wire.routes import Route
 
 try:
     import torch._export.config as export_config
@@ -71,6 +72,16 @@ class CapturedProgram:
         change = self.program.given_to_save
         return self.example if change is None else change(self.example)
 
+    def shapes_given(self, route: Route) -> Any:
+        """The dynamic shapes that `torch_tensorrt.save` is given by a route; None for none.
+
+        Who has shapes of its own for `save` gives them with every call that takes any. Without
+        inputs `create_trt_exp_program` leaves them (dynamo/_exporter.py:553 of 2.14.0).
+        """
+        own = self.program.shapes_for_save is not None
+        gives = route.row.gives_shapes or (own and route.row.newer)
+        return self.program.shapes_saved if gives else None
+
     def fresh_module(self) -> GraphModule:
         """A graph module of its own for a splitter to change."""
         if self.exported is not None:
@@ -115,7 +126,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
         before = [(module, dict(vars(module))) for module in model.modules()]
         began, how = time.perf_counter(), case.capture or mode
         exported = _exported(program, model, calls[0], how)
-        if (how, program.before_compile, program.given_to_save) == ("nonstrict", None, None):
+        given_as_exported = program.given_to_save is None and program.shapes_for_save is None
+        if how == "nonstrict" and program.before_compile is None and given_as_exported:
             export_s = time.perf_counter() - began
         for module, attributes in before:
             _as_before(module, attributes)

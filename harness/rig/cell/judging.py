@@ -77,7 +77,7 @@ def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answ
         Oracle.VALUES: lambda: _program_values(prepared, route, back),
         Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
         Oracle.STRUCTURE: lambda: _each(back, structure.check_program),
-        Oracle.SIGNATURE: lambda: _signature(prepared, back),
+        Oracle.SIGNATURE: lambda: _signature(prepared, route, back),
         Oracle.STATE: lambda: _state(prepared, route, back),
         Oracle.METADATA: lambda: _metadata(prepared, back),
         Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
@@ -225,15 +225,17 @@ def _each(
         yield from check(program, stage)
 
 
-def _signature(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
-    ranges = prepared.captured.program.stated_ranges
+def _signature(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
+    asked = prepared.captured.program
+    ranges = asked.ranges_of(by_save=route.row.gives_shapes)
     for program, stage in back.programs:
         found = list(signature.check_program(program, prepared.specs, ranges, stage))
         if found and prepared.packed_otherwise is not None:
             # A packing that the compiled module has already is a fault of compiling, not of saving.
             found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
         yield from found
-    if back.results is not None and prepared.over is not None:
+    refuses = asked.shapes_for_save is None or route.row.gives_shapes
+    if refuses and back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)
 
 

@@ -98,7 +98,7 @@ def _run_and_judge(
                 module,  # type: ignore[arg-type]  # the plain route exports a model, no graph module
                 route,
                 captured.given_to_save,
-                captured.program.dynamic_shapes,
+                captured.program.shapes_saved,
                 clock,
                 inlining,
             )
@@ -117,7 +117,7 @@ def _run_and_judge(
         take_made(made, inliner.name, inlining, told)
         back = RoundTrip(exported, inlining.come_back)
         shared = not prepared.look_for_damage() and prepared.shared is not None
-        identity = _identity(inliner, route, exported) if shared else ""
+        identity = _identity(inliner, route, prepared, exported) if shared else ""
         if shared and inlining.inlined is not None and inlining.finished:
             lines = module_lines(inlining.inlined)
             program = identity_of([identity, *lines, *told])
@@ -230,14 +230,18 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     )
 
 
-def _identity(inliner: Inliner, route: Route, program: ExportedProgram) -> str:
+def _identity(
+    inliner: Inliner, route: Route, prepared: PreparedCase, program: ExportedProgram
+) -> str:
     """Equal for two programs that are asked the same and would be judged alike."""
     # Results are reused among equal questions only: the controls are asked other questions than
-    # the inlining routes, and a cross-compiled program is loaded by the release's own code.
+    # the inlining routes, a cross-compiled program is loaded by the release's own code, and a
+    # program has other ranges where `save` was given shapes of its own.
     asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
     if route is Route.CROSS:
         asked = f"{route} {inliner.name}"
-    return f"{asked} {program_identity(program)}"
+    ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
+    return f"{asked} {ranges} {program_identity(program)}"
 
 
 def _judge_program(
@@ -291,7 +295,7 @@ def inline_again(
     """
     inlining = InliningAlone()
     captured = prepared.captured
-    shapes = captured.program.dynamic_shapes
+    shapes = captured.program.shapes_saved
     with recorded_warnings() as told, suppress(Inlined):
         inliner.produce(prepared.split, route, captured.given_to_save, shapes, clock, inlining)
     assert inlining.inlined is not None

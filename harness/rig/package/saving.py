@@ -43,8 +43,7 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
         **route.row.save,
         **copy.deepcopy(dict(captured.case.save_keywords)),
     }
-    if route.row.gives_shapes and captured.program.dynamic_shapes is not None:
-        shapes = captured.program.dynamic_shapes
+    if (shapes := captured.shapes_given(route)) is not None:
         arguments["dynamic_shapes"] = pytree.tree_map(lambda leaf: leaf, shapes)
     return arguments
 

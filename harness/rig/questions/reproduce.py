@@ -162,7 +162,7 @@ def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, show
     saving = None
     if route is not Route.COMPILE:
         saving = {**route.row.save, **dict(case.save_keywords)}
-        if captured.program.dynamic_shapes is not None and route.row.gives_shapes:
+        if captured.shapes_given(route) is not None:
             saving["dynamic_shapes"] = True
     return package_script(shown, verdict, captured, settings_of(captured), saving)
 

@@ -150,7 +150,12 @@ class Candidate:
     def _peculiarities(self) -> int:
         """How much of it is more than a model that is called with tensors one by one."""
         program, case = self.program, self.case
-        hooks = (program.before_compile, program.after_compile, program.given_to_save)
+        hooks = (
+            program.before_compile,
+            program.after_compile,
+            program.given_to_save,
+            program.shapes_for_save,
+        )
         return (
             len(case.fallback)
             + len(case.settings)
@@ -173,7 +178,8 @@ class Candidate:
         case = dataclasses.replace(self.case, build=_nothing)
         asked = (self.args, self.kwargs, self.out_spec, self.leaves, tensors, self.mode, case)
         hooks = (self.program.before_compile, self.program.after_compile)
-        more = (hooks, self.program.given_to_save, self.dynamic)
+        own = self.program.shapes_for_save is not None
+        more = (hooks, self.program.given_to_save, own, self.dynamic)
         nodes = "\n".join(str(node.format_node()) for node in self.graph.nodes)
         return hashlib.sha256(f"{nodes}\n{asked}\n{more}".encode()).hexdigest()
 

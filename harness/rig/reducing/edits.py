@@ -40,6 +40,10 @@ def plainer(candidate: Candidate) -> Iterator[Edit]:
     for hook in ("before_compile", "after_compile", "given_to_save"):
         if getattr(program, hook) is not None:
             yield programmed(**{hook: None})
+    if program.shapes_for_save is not None:
+        yield programmed(
+            shapes_for_save=None, dynamic_shapes=program.shapes_for_save, ranges=()
+        )
     if candidate.dynamic:
         yield lambda: rewriting.static(candidate)
     if not candidate.positional:

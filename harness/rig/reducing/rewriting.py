@@ -282,6 +282,7 @@ def static(candidate: Candidate) -> Candidate:
         program,
         inputs=lambda generator, _: given(generator, middle),
         dynamic_shapes=None,
+        shapes_for_save=None,
         bounds=None,
         unbounded=False,
         ranges=(),
@@ -313,7 +314,9 @@ def _with_shapes(candidate: Candidate) -> Candidate:
     shapes = tuple(candidate.leaves[name].spec for name in candidate.args)
     if not any(shapes):  # of a dynamic model that would be another question
         return candidate
-    program = dataclasses.replace(candidate.program, dynamic_shapes=shapes)
+    program = dataclasses.replace(
+        candidate.program, dynamic_shapes=shapes, shapes_for_save=None, ranges=()
+    )
     return dataclasses.replace(candidate, program=program)
 
 

@@ -241,9 +241,10 @@ class _Writer(CaseWriter):
         more = ["inputs", "model=Model()"]
         lines = []
         if candidate.dynamic:
-            shapes = self.shapes(program.dynamic_shapes)
+            shapes, saved = map(self.shapes, (program.dynamic_shapes, program.shapes_saved))
             lines = [f"    {name} = {dim}" for name, dim in self.dims.items()]
             more += [f"dynamic_shapes={shapes}", f"bounds={program.bounds!r}"]
+            more += [f"shapes_for_save={saved}"] if saved != shapes else []
             more += ["unbounded=True"] if program.unbounded else []
             more += [f"ranges={program.ranges!r}"] if program.ranges else []
         returned = textwrap.indent(f"return {block('Program(', more, ')')}", "    ")

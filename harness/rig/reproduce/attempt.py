@@ -184,7 +184,7 @@ def contents(module: torch.nn.Module) -> dict[str, str]:
 
 def main(
     arguments: Sequence[str],
-    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any]],
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any, Any]],
     route: str,
     check: Check,
 ) -> int:
@@ -199,14 +199,14 @@ def main(
         emulate_engines()
         file = Path(arguments[1]) if len(arguments) > 1 else None
         exporter = load_exporter(Path(arguments[0]), file)
-        split, calls, given, dynamic_shapes = case()
+        split, calls, given, dynamic_shapes, saved_shapes = case()
         state_values(split, calls[0], dynamic_shapes)
         track_stages(exporter, attempt)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is no answer
         print(f"cannot be told: the script itself fails on torch {torch.__version__}: {error!r}")
         return CANNOT_BE_TOLD
     try:
-        run_inliner(attempt, exporter, copy.deepcopy(split), route, calls, given, dynamic_shapes)
+        run_inliner(attempt, exporter, copy.deepcopy(split), route, calls, given, saved_shapes)
     except Exception as error:  # noqa: BLE001 - for the check to look at
         attempt.error = error
     run_placeholders()

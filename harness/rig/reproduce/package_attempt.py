@@ -98,7 +98,7 @@ def use_package(
 
 
 def main(
-    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any]],
+    case: Callable[[], tuple[GraphModule, Sequence[Call], Call, Any, Any]],
     settings: Mapping[str, Any],
     saving: Mapping[str, Any] | None,
     check: Check,
@@ -113,7 +113,7 @@ def main(
     attempt = Attempt(stage="compile")
     try:
         package: Any = importlib.import_module("torch_tensorrt")
-        model, *inputs, dynamic_shapes = case()
+        model, *inputs, dynamic_shapes, saved_shapes = case()
         calls, given = pytree.tree_map(lambda x: x.cuda() if torch.is_tensor(x) else x, inputs)
         args, kwargs = calls[0]
         shapes = one_by_one(dynamic_shapes, calls[0])
@@ -124,7 +124,7 @@ def main(
         print(f"cannot be told: it ended before it could be compiled: {error!r}")
         return CANNOT_BE_TOLD
     if saving and "dynamic_shapes" in saving:
-        saving = {**saving, "dynamic_shapes": dynamic_shapes}
+        saving = {**saving, "dynamic_shapes": saved_shapes}
     compiled = model  # for a check to look at where it does not compile
     try:
         compiled = package.dynamo.compile(

@@ -166,16 +166,16 @@ def _case(module: GraphModule, captured: CapturedProgram) -> tuple[CaseWriter, l
     program = captured.program
     writer = CaseWriter(map(importlib.import_module, captured.case.imports))
     made = writer.graph(module, WHOLE)
-    shapes = writer.shapes(program.dynamic_shapes)
+    shapes, saved = map(writer.shapes, (program.dynamic_shapes, program.shapes_saved))
     calls = captured.calls if program.dynamic_shapes is not None else captured.calls[:1]
     given = "calls[0]" if program.given_to_save is None else writer.call(captured.given_to_save)
     lines = [
         "def case() -> Any:",
-        '    """The module, calls as (args, kwargs), what `save` is given, and dynamic shapes."""',
+        '    """The module, calls, what `save` is given, and dynamic shapes for export and save."""',
         *(f"    {name} = {dim}" for name, dim in writer.dims.items()),
         f"    calls = {writer.calls(calls)}",
         f"    given = {given}",
-        f"    return {made}, calls, given, {shapes}",
+        f"    return {made}, calls, given, {shapes}, {saved}",
     ]
     tensors = ["torch.manual_seed(0)", *writer.tensors] if writer.tensors else []
     beside = [_embedded(module) for module in writer.beside]

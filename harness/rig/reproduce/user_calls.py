@@ -86,6 +86,7 @@ def user_calls(
     assert exported is not None
     writer = UserWriter()
     shapes = writer.shapes(program.dynamic_shapes)
+    own = [] if program.shapes_for_save is None else [writer.shapes(program.shapes_for_save)]
     mode = case.capture or mode
     calls = told_apart(captured)
     keywords = bool(captured.example.kwargs)
@@ -123,6 +124,7 @@ def user_calls(
         export=(
             *dims,
             *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
+            *(f"shapes_for_save = {each}" for each in own),
             _exporting(captured, "" if as_graph else mode, keywords=keywords),
         ),
         compile=compiling,
@@ -332,6 +334,7 @@ def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) 
             keywords.pop(name, None)
         else:
             keywords[name] = writer.value(value)
-    if route.row.gives_shapes and captured.program.dynamic_shapes is not None:
-        keywords["dynamic_shapes"] = "shapes"
+    if captured.shapes_given(route) is not None:
+        own = captured.program.shapes_for_save is not None
+        keywords["dynamic_shapes"] = "shapes_for_save" if own else "shapes"
     return [f"{name}={value}" for name, value in keywords.items()]
