@@ -100,6 +100,8 @@ def _release(wheel: WheelText) -> Release:
     transform = wheel.parameters(EXPORTER_MODULE, "transform")[1:]
     if set(CROSS_ARGUMENTS) & set(transform):
         reachable.append(Route.CROSS)
+        if Route.EXPORT in reachable:
+            reachable.append(Route.CROSS_LEGACY)
     modules = wheel.loaded_with(EXPORTER_MODULE)
     return Release(
         version=version,

@@ -35,9 +35,12 @@ EXPORTER_MODULE: Final = "torch_tensorrt/dynamo/_exporter.py"
 INLINING_ROUTES: Final = (Route.LEGACY, Route.EXPORT)
 # Of a call with dynamic shapes, or without inputs, that not every release knows: from 2.11 on.
 NEWER_ROUTES: Final = tuple(
-    route for route in Route if route.lane is Lane.GRAPH and route.row.newer
+    route
+    for route in Route
+    if route.lane is Lane.GRAPH and route.row.newer and not route.row.crosses
 )
-ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, Route.CROSS)  # the last from 2.6 on
+CROSS_ROUTES: Final = (Route.CROSS, Route.CROSS_LEGACY)  # from 2.6 on, and from 2.11
+ROUTES: Final = (*INLINING_ROUTES, *NEWER_ROUTES, *CROSS_ROUTES)
 PACKAGE_LANE_SINCE: Final = Version("2.7.0")
 SAVE_RETRACES_SINCE: Final = Version("2.10.0")  # before, `save(m, f)` alone inlines
 _NOTHING_REPLACED: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -242,7 +245,7 @@ def _release(version: str, table: TomlTable) -> Release:
     if twice or not set(INLINING_ROUTES) <= set(shared_out) <= set(ROUTES):
         raise table.wrong(
             f"keys 'reachable' and 'hypothetical' must share out {' and '.join(INLINING_ROUTES)}, "
-            f"and may have {', '.join((*NEWER_ROUTES, Route.CROSS))}"
+            f"and may have {', '.join((*NEWER_ROUTES, *CROSS_ROUTES))}"
         )
     release = Release(
         version=version,

@@ -126,7 +126,7 @@ def _setups(
         (spec.subject, route)
         for spec in subjects
         for route in spec.routes
-        if Lane.GRAPH in asked and route not in (Route.CROSS, Route.PLAIN)
+        if Lane.GRAPH in asked and route is not Route.PLAIN and not route.row.crosses
     ]
     if graph:
         setups[Lane.GRAPH, ""] = graph_setup(subjects, toolchain, out / "logs")

@@ -38,7 +38,7 @@ def left_out(standings: Standings, release: Release) -> list[tuple[Standing, str
             return IN_MEMORY
         if not release.package_routes:
             return f"no whole package of {release.version} is asked, but its inliner alone"
-        if {*each.routes} == {Route.CROSS}:
+        if all(Route(route).row.crosses for route in each.routes):
             return "to compile for Windows takes TensorRT's library for it; --issue has a script"
         return "no model that was compiled shows it, but splits of a module made otherwise"
 

@@ -63,8 +63,8 @@ def make_plan(
 ) -> tuple[PlannedCell, ...]:
     """Every case, in every capture mode, through every subject and each route that it has.
 
-    A case with a capture mode of its own is tried in that mode alone. The route `cross`, which
-    repeats most of another route's work, takes only the cases that ask for it, and a dynamic route
+    A case with a capture mode of its own is tried in that mode alone. The routes to another
+    platform, which repeat most of another's work, take only the cases that ask for it, and a dynamic route
     takes only cases with dynamic dimensions. In the package lane a case goes through all packages
     of a subject. It is captured there as a user captures it, in its own mode or in the first one,
     whatever the run asks for.
@@ -181,7 +181,7 @@ def _cell_from_line(line: str, where: str) -> PlannedCell:
 
 def asked_by(case: CaseInfo, route: Route) -> bool:
     """Whether a run that has a case and a route brings the two together."""
-    crossed = case.cross or route is not Route.CROSS
+    crossed = case.cross or not route.row.crosses
     return route.lane in case.lanes and case.fits(route) and crossed
 
 

@@ -32,6 +32,7 @@ class RouteRow:
             dynamic shapes.
         inlines: whether an inliner takes part.
         legacy: whether `create_trt_exp_program` makes the program, whatever it is given.
+        crosses: whether it is a program for another platform: a placeholder for each engine.
         engines: whether there are engines; without, it is torch's own control.
         gives_inputs: whether `create_trt_exp_program` is given example inputs.
         gives_shapes: whether the exporter, or the user's `save`, is given the dynamic shapes.
@@ -45,6 +46,7 @@ class RouteRow:
     newer: bool = False
     inlines: bool = True
     legacy: bool = False
+    crosses: bool = False
     engines: bool = True
     gives_inputs: bool = True
     gives_shapes: bool = False
@@ -61,6 +63,7 @@ class Route(enum.StrEnum):
     DIRECT = "direct"
     PLAIN = "plain"
     CROSS = "cross"
+    CROSS_LEGACY = "cross-legacy"
     COMPILE = "compile"
     NO_RETRACE = "no-retrace"
     NO_RETRACE_NO_INPUTS = "no-retrace-no-inputs"
@@ -116,7 +119,15 @@ ROUTES: Mapping[Route, RouteRow] = {
         engines=False,
         gives_shapes=True,
     ),
-    Route.CROSS: RouteRow("the inliner, for another platform", gives_inputs=False),
+    Route.CROSS: RouteRow("the inliner, for another platform", crosses=True, gives_inputs=False),
+    # Who cross-compiles can say so to the release's `export`, and save what it makes.
+    Route.CROSS_LEGACY: RouteRow(
+        "the inliner, for another platform, then create_trt_exp_program",
+        crosses=True,
+        legacy=True,
+        gives_inputs=False,
+        newer=True,
+    ),
     Route.COMPILE: RouteRow("the compiled module, in memory", call="compile()", inlines=False),
     Route.NO_RETRACE: RouteRow(
         call="save(retrace=False)", reaches=Route.LEGACY, save={"retrace": False}
@@ -172,5 +183,5 @@ USER_CALLS: Mapping[str, tuple[Route, ...]] = {
         Route.LEGACY_NO_INPUTS,
     ),
     "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
-    "cross_compile": (Route.CROSS,),
+    "cross_compile": (Route.CROSS, Route.CROSS_LEGACY),
 }

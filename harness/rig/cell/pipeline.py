@@ -238,7 +238,7 @@ def _identity(
     # the inlining routes, a cross-compiled program is loaded by the release's own code, and a
     # program has other ranges where `save` was given shapes of its own.
     asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
-    if route is Route.CROSS:
+    if route.row.crosses:
         asked = f"{route} {inliner.name}"
     ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
     return f"{asked} {ranges} {program_identity(program)}"
@@ -314,7 +314,7 @@ def _about_inlined(
 ) -> Answers:
     inlined = inlining.inlined
     assert inlined is not None
-    ran = judged.reached is Stage.RUN and route is not Route.CROSS  # a placeholder cannot run
+    ran = judged.reached is Stage.RUN and not route.row.crosses  # a placeholder cannot run
     reached = inlining.reached(judged.ended, ran=ran)
 
     def ask() -> Answers:
@@ -360,7 +360,7 @@ def _about_transform(
     if prepared.shared is None:
         return ask()
     known = prepared.shared.transforms
-    identity = f"{inliner.name} {route is Route.CROSS}"
+    identity = f"{inliner.name} {route.row.crosses}"
     if identity not in known:
         known[identity] = ask()
     return known[identity]

@@ -97,8 +97,13 @@ def passes_arguments(route: Route, given: Given) -> dict[str, Any]:
     }
 
 
-def program_arguments(given: Given) -> dict[str, Any]:
-    """What `create_trt_exp_program` is offered; up to 2.10 it takes the module alone."""
+def program_arguments(route: Route, given: Given) -> dict[str, Any]:
+    """What `create_trt_exp_program` is offered; up to 2.10 it takes the module alone.
+
+    Who cross-compiles gives `export` the module alone, and `save` gives no inputs as empty ones.
+    """
+    if route.row.crosses:
+        return {}
     return {
         "arg_inputs": given.inputs.args,
         "kwarg_inputs": dict(given.inputs.kwargs),
@@ -117,7 +122,7 @@ def export_arguments(given: Given) -> dict[str, Any]:
 
 def crossing(route: Route) -> dict[str, bool]:
     """The argument that asks for a program of another platform, under both of its names."""
-    return dict.fromkeys(CROSS_ARGUMENTS, route is Route.CROSS)
+    return dict.fromkeys(CROSS_ARGUMENTS, route.row.crosses)
 
 
 def run_transform(
@@ -156,10 +161,13 @@ def _told_apart(keywords: Mapping[str, Any]) -> str:
 
 
 def run_legacy_export(
-    create: FunctionType, inlined: GraphModule, given: Given, clock: StageClock
+    create: FunctionType,
+    inlined: GraphModule,
+    offered: Mapping[str, Any],
+    clock: StageClock,
 ) -> ExportedProgram:
     """Call `create_trt_exp_program` with those of the arguments that this release takes."""
-    keywords = accepted(create, program_arguments(given))
+    keywords = accepted(create, offered)
     with clock.during(Stage.EXPORT):
         program: ExportedProgram = create(inlined, **keywords)
     return program

@@ -83,7 +83,7 @@ class ReleaseInliner:
             result.own_export = functools.partial(
                 self.own_export, split, route, example, dynamic_shapes
             )
-        if route is Route.CROSS:
+        if route.row.crosses:
             define_placeholder()
             result.come_back = self._come_back
         given = given_by(route, example, dynamic_shapes)
@@ -91,7 +91,8 @@ class ReleaseInliner:
             inlined = run_transform(self.exporter.transform, split, route, given, clock, result)
             if route.is_legacy or (route is Route.CROSS and not self._exports_by_torch):
                 create = self.exporter.create_trt_exp_program
-                result.exported = run_legacy_export(create, inlined, given, clock)
+                offered = program_arguments(route, given)
+                result.exported = run_legacy_export(create, inlined, offered, clock)
             else:
                 export = result.export or run_torch_export
                 result.exported = export(inlined, given, clock)
@@ -109,12 +110,12 @@ class ReleaseInliner:
         with self._installed():
             offered = {
                 "inputs": given.inputs.args,  # up to 2.5
-                **program_arguments(given),  # from 2.11; the keyword inputs in 2.5 too
+                **program_arguments(route, given),  # from 2.11; the keyword inputs in 2.5 too
                 "use_legacy_exporter": route.is_legacy,  # from 2.11
             }
-            if route is Route.CROSS:
+            if route.row.crosses:
                 define_placeholder()
-                offered = crossing(route)
+                offered = crossing(route) | {"use_legacy_exporter": route.is_legacy}
             keywords = accepted(self.exporter.export, offered)
             program: ExportedProgram = self.exporter.export(split, **keywords)
             return program

@@ -263,7 +263,7 @@ def _why(captured: CapturedProgram, route: Route, wanted: Mapping[str, Any]) -> 
     """Why a script calls what no user does, if it does."""
     if wanted["tried"]:
         by_hand = captured.exported is None
-        yield _CROSSED if route is Route.CROSS else _BY_HAND if by_hand else _WITHOUT_LOWERING
+        yield _CROSSED if route.row.crosses else _BY_HAND if by_hand else _WITHOUT_LOWERING
 
 
 def _not_tried(_: str) -> Tried:

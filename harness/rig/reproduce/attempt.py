@@ -123,11 +123,11 @@ def run_inliner(
         Exception: whatever raises; ``attempt`` holds the stage and what came before.
     """
     args, kwargs = copy.deepcopy(given)  # a release may run the model on them
-    crossed = route == "cross"
-    legacy = route.startswith("legacy")
-    if route in ("cross", "legacy-no-inputs"):
+    crossed = route.startswith("cross")
+    legacy = "legacy" in route
+    if crossed or route == "legacy-no-inputs":
         args, kwargs = (), {}
-    if route in ("cross", "legacy", "legacy-no-inputs"):
+    if crossed or route in ("legacy", "legacy-no-inputs"):
         dynamic_shapes = None
     offered = {
         "inputs": args,
@@ -140,11 +140,12 @@ def run_inliner(
     # A graph of its own: the legacy exporter lifts parameters in the very module that it is given.
     attempt.inlined = GraphModule(inlined, copy.deepcopy(inlined.graph))
     attempt.stage = "export"
-    if crossed:  # as `save_cross_compiled_exported_program` calls it
+    if crossed and not legacy:  # as `save_cross_compiled_exported_program` calls it
         legacy = "use_legacy_exporter" not in accepted(exporter.export, use_legacy_exporter=True)
     if legacy:
         create = exporter.create_trt_exp_program
         offered = {"arg_inputs": args, "kwarg_inputs": kwargs, "dynamic_shapes": dynamic_shapes}
+        offered = {} if crossed else offered
         attempt.program = create(inlined, **accepted(create, **offered))
     else:
         attempt.program = torch.export.export(inlined, args, kwargs, dynamic_shapes=dynamic_shapes)

@@ -98,7 +98,7 @@ def user_calls(
             f"{json.dumps(name)}: {writer.value(x)}" for name, x in captured.example.kwargs.items()
         )
         one.append(block("keywords = {", list(given), "}"))
-    whole = lowered or route is Route.CROSS
+    whole = lowered or route.row.crosses
     compiling = tuple((_compiling if whole else _partitioning)(captured, writer))
     source, signature = _source(captured, mode, writer), exported.graph_signature
     as_graph = source.made == _AS_A_GRAPH
@@ -314,8 +314,10 @@ def imports_of(lines: Sequence[str]) -> Iterator[str]:
 
 def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Iterator[str]:
     """The call that writes the file; none where nothing is saved."""
-    if route is Route.CROSS:
-        yield "crossed = torch_tensorrt.dynamo.export(compiled, cross_compile_module=True)"
+    if route.row.crosses:
+        given = ["compiled", "cross_compile_module=True"]
+        given += ["use_legacy_exporter=True"] if route.is_legacy else []
+        yield f"crossed = torch_tensorrt.dynamo.export({', '.join(given)})"
         yield "torch.export.save(crossed, file)"
     elif route is not Route.COMPILE:
         given = _given_to_save(captured, route, writer)
