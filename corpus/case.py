@@ -88,9 +88,10 @@ class Program:
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
     is not what `compile` was given; ``shapes_for_save`` are likewise the dynamic shapes that `save`
-    is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is what a user does to the exported program
-    first, such as saving and loading it; ``after_compile`` is what a user does with the compiled
-    module, called with the example, before saving it.
+    is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is
+    what a user does to the exported program first, such as saving and loading it;
+    ``after_compile`` is what a user does with the compiled module, called with the example, before
+    saving it.
     """
 
     inputs: Callable[[torch.Generator, int | None], Inputs]

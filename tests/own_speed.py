@@ -319,7 +319,7 @@ def _bare(cells: Sequence[dict[str, str]]) -> None:
                     module,
                     key.route,
                     captured.given_to_save,
-                    captured.program.dynamic_shapes,
+                    captured.shapes_given(key.route),
                     StageClock(),
                     Inlining(),
                 )

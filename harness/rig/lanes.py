@@ -99,7 +99,7 @@ class GraphLane:
             prepared.split,
             route,
             captured.given_to_save,
-            captured.program.shapes_saved,
+            captured.shapes_given(route),
             StageClock(),
             inlining,
         )

@@ -64,10 +64,10 @@ def make_plan(
     """Every case, in every capture mode, through every subject and each route that it has.
 
     A case with a capture mode of its own is tried in that mode alone. The routes to another
-    platform, which repeat most of another's work, take only the cases that ask for it, and a dynamic route
-    takes only cases with dynamic dimensions. In the package lane a case goes through all packages
-    of a subject. It is captured there as a user captures it, in its own mode or in the first one,
-    whatever the run asks for.
+    platform, which repeat most of another's work, take only the cases that ask for it, and a
+    dynamic route takes only cases with dynamic dimensions. In the package lane a case goes through
+    all packages of a subject. It is captured there as a user captures it, in its own mode or in the
+    first one, whatever the run asks for.
 
     The order is case, capture, subject, route, each as given. ``routes`` limits the routes, and
     None asks for all that a subject has. `compile` is always asked, because the other ways to save

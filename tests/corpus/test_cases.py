@@ -52,6 +52,14 @@ def test_an_unknown_case_is_named():
 def test_a_program_has_either_a_model_or_a_split_module():
     with pytest.raises(ValueError, match="either a model or a split"):
         Program(floats((1,)))
+    with pytest.raises(ValueError, match="ranges are those of dynamic_shapes"):
+        Program(
+            floats((1,)),
+            model=torch.nn.Identity(),
+            dynamic_shapes=({0: torch.export.Dim("rows", min=2, max=8)},),
+            shapes_for_save=({0: torch.export.Dim("fewer", min=2, max=4)},),
+            bounds=(2, 4),
+        )
     with pytest.raises(ValueError, match="go together"):
         Program(floats((1,)), model=torch.nn.Identity(), bounds=(1, 8))
 

@@ -27,6 +27,7 @@ TABLE = {
     "stated dimension/unbounded": ("dimension_without_a_bound", "dynamic_batch"),
     "stated dimension/shared": ("dimension_of_rows_and_columns", "dynamic_batch"),
     "stated dimension/derived": ("dimension_of_one_more", "dynamic_batch"),
+    "stated dimension/of-save": ("dimension_saved_for_fewer_rows", "dynamic_batch"),
     "before compile/loaded": ("loaded_before_compile", "compiled_twice"),
     "before compile/decomposed": ("decomposed_before_compile", "compiled_twice"),
     "before compile/unflattened": ("unflattened_before_compile", "compiled_twice"),

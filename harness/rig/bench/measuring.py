@@ -96,11 +96,12 @@ class Worker(TimedCalls):
 
     def _produce(self) -> ExportedProgram:
         clock = StageClock()
+        route = Route(self._arm.route)
         program = self._inliner.produce(
             self._measured.split,
-            Route(self._arm.route),
+            route,
             self._measured.example,
-            self._measured.dynamic_shapes,
+            self._measured.shapes_given(route),
             clock,
             Inlining(),
         )

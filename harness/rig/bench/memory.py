@@ -45,11 +45,12 @@ def sizes_of(measured: Measured, inliner: Inliner, arm: Arm, folder: Path) -> di
 def _save(
     measured: Measured, inliner: Inliner, arm: Arm, archive: Path, warm_up: Path
 ) -> dict[str, int]:
+    route = Route(arm.route)
     program = inliner.produce(
         measured.split,
-        Route(arm.route),
+        route,
         measured.example,
-        measured.dynamic_shapes,
+        measured.shapes_given(route),
         StageClock(),
         Inlining(),
     )

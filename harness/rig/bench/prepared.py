@@ -19,6 +19,7 @@ from harness.rig.capture.capture import capture
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines
 from harness.wire.bench_records import BenchCase
+from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 
 LINEAR = "aten.linear.default"
@@ -90,7 +91,7 @@ class Measured:
 
     split: GraphModule
     example: Inputs
-    dynamic_shapes: Any
+    shapes_given: Callable[[Route], Any]
     steps: int
     engine_bytes: int
     seconds: dict[str, float]
@@ -110,7 +111,7 @@ def make_ready(asked: BenchCase, seed: int) -> Measured:
     return Measured(
         split=split,
         example=captured.example,
-        dynamic_shapes=captured.program.shapes_saved,
+        shapes_given=captured.shapes_given,
         steps=sum(name.startswith("_run_on_") for name, _ in split.named_children()),
         engine_bytes=sum(len(engine.payload) for engine in engines.values()),
         seconds={stage.value: seconds for stage, seconds in clock.seconds.items()},

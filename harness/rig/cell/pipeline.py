@@ -98,7 +98,7 @@ def _run_and_judge(
                 module,  # type: ignore[arg-type]  # the plain route exports a model, no graph module
                 route,
                 captured.given_to_save,
-                captured.program.shapes_saved,
+                captured.shapes_given(route),
                 clock,
                 inlining,
             )
@@ -295,7 +295,7 @@ def inline_again(
     """
     inlining = InliningAlone()
     captured = prepared.captured
-    shapes = captured.program.shapes_saved
+    shapes = captured.shapes_given(route)
     with recorded_warnings() as told, suppress(Inlined):
         inliner.produce(prepared.split, route, captured.given_to_save, shapes, clock, inlining)
     assert inlining.inlined is not None

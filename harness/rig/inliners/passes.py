@@ -69,16 +69,13 @@ def given_by(route: Route, example: Inputs, dynamic_shapes: Any) -> Given:
     """What reaches the exporter by a route, all of it made anew for one subject.
 
     Source: `save` in torch_tensorrt/_compile.py and `export` in dynamo/_exporter.py of 2.3.0 to
-    2.14.0. `save(retrace=False)`, which is the legacy route, is given inputs or not, and no shapes:
-    an exporter then finds their bounds in the shape environment. Every release's
-    `save_cross_compiled_exported_program` gives the module alone. A release that runs the model on
-    its inputs, as 2.3 to 2.5 do, runs it on a copy that nobody else is given.
+    2.14.0. `save(retrace=False)`, which is the legacy route, is given inputs or not, and no shapes
+    (`CapturedProgram.shapes_given`): an exporter then finds their bounds in the shape environment.
+    Every release's `save_cross_compiled_exported_program` gives the module alone. A release that
+    runs the model on its inputs, as 2.3 to 2.5 do, runs it on a copy that nobody else is given.
     """
-    if not route.row.gives_inputs:
-        return Given(Inputs(()), None)
-    given = dynamic_shapes if route.row.gives_shapes else None
-    shapes = pytree.tree_map(lambda leaf: leaf, given)
-    return Given(copy.deepcopy(example), shapes)
+    inputs = copy.deepcopy(example) if route.row.gives_inputs else Inputs(())
+    return Given(inputs, pytree.tree_map(lambda leaf: leaf, dynamic_shapes))
 
 
 def passes_arguments(route: Route, given: Given) -> dict[str, Any]:

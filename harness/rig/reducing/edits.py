@@ -41,9 +41,7 @@ def plainer(candidate: Candidate) -> Iterator[Edit]:
         if getattr(program, hook) is not None:
             yield programmed(**{hook: None})
     if program.shapes_for_save is not None:
-        yield programmed(
-            shapes_for_save=None, dynamic_shapes=program.shapes_for_save, ranges=()
-        )
+        yield programmed(shapes_for_save=None, dynamic_shapes=program.shapes_for_save, ranges=())
     if candidate.dynamic:
         yield lambda: rewriting.static(candidate)
     if not candidate.positional:

@@ -127,8 +127,6 @@ def run_inliner(
     legacy = "legacy" in route
     if crossed or route == "legacy-no-inputs":
         args, kwargs = (), {}
-    if crossed or route in ("legacy", "legacy-no-inputs"):
-        dynamic_shapes = None
     offered = {
         "inputs": args,
         "kwarg_inputs": kwargs,

@@ -22,6 +22,7 @@ from harness.rig.reproduce.code import WHOLE, CaseWriter
 from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
+from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 
 _WIDTH: Final = 98
@@ -133,7 +134,7 @@ def script(
     """
     call = f'main(sys.argv[1:], case, "{shown.route}", {_check(verdict)})'
     parts = [*map(_embedded, (engines, attempt, surroundings))]
-    case = _case(split, captured)
+    case = _case(split, captured, captured.shapes_given(Route(shown.route)))
     return _docstring(_SAID, shown, verdict) + _put_together(case, parts, verdict, call)
 
 
@@ -157,21 +158,23 @@ def package_script(
         _embedded(attempt, _NEEDED_OF_ATTEMPT),
         _embedded(package_attempt),
     ]
-    case = _case(captured.fresh_module(), captured)
+    case = _case(captured.fresh_module(), captured, captured.program.shapes_saved)
     return _docstring(_SAID_OF_PACKAGE, shown, verdict) + _put_together(case, parts, verdict, call)
 
 
-def _case(module: GraphModule, captured: CapturedProgram) -> tuple[CaseWriter, list[str]]:
+def _case(
+    module: GraphModule, captured: CapturedProgram, for_save: Any
+) -> tuple[CaseWriter, list[str]]:
     """The functions that make a case, the last of them `case`."""
     program = captured.program
     writer = CaseWriter(map(importlib.import_module, captured.case.imports))
     made = writer.graph(module, WHOLE)
-    shapes, saved = map(writer.shapes, (program.dynamic_shapes, program.shapes_saved))
+    shapes, saved = map(writer.shapes, (program.dynamic_shapes, for_save))
     calls = captured.calls if program.dynamic_shapes is not None else captured.calls[:1]
     given = "calls[0]" if program.given_to_save is None else writer.call(captured.given_to_save)
     lines = [
         "def case() -> Any:",
-        '    """The module, calls, what `save` is given, and dynamic shapes for export and save."""',
+        '    """The module, calls, what `save` is given, and the shapes for export and save."""',
         *(f"    {name} = {dim}" for name, dim in writer.dims.items()),
         f"    calls = {writer.calls(calls)}",
         f"    given = {given}",

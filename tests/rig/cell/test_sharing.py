@@ -60,6 +60,27 @@ def test_a_program_that_is_equal_is_not_saved_again(inliners, prepared, monkeypa
     assert len(saved) == 2  # the second time to see whether the archive is the same
 
 
+def test_an_equal_program_has_other_ranges_to_keep_where_save_was_given_shapes_of_its_own(
+    inliners, prepared, monkeypatch
+):
+    """Without the shapes the legacy exporter makes one program of both calls: right for one."""
+    inliner = inliners["2.14.0"]
+    create = inliner.exporter.create_trt_exp_program
+
+    def forgetful(gm: GraphModule, dynamic_shapes: object = None, **keywords: object) -> object:
+        return create(gm, **keywords)
+
+    monkeypatch.setattr(inliner.exporter, "create_trt_exp_program", forgetful)
+    case = copy.copy(prepared("dimension_saved_for_fewer_rows"))
+    case.shared = Shared()
+    without, given = (
+        cell_record(case, inliner, route).verdict(Oracle.SIGNATURE)
+        for route in ("legacy", "legacy-dynamic")
+    )
+    assert (without.label, given.label) == ("ok", "wrong-signature@export")
+    assert given.message == "another upper bound; takes a size above the bound"
+
+
 def rename(module: GraphModule) -> None:
     next(node for node in module.graph.nodes if node.op == "call_function").name = "renamed"
 

@@ -100,3 +100,19 @@ def test_an_export_without_inputs_is_not_taken_for_one_with_them(inliners, prepa
     assert not cell_record(case, newest).verdict(Oracle.COMPLETION).failed
     ended = cell(newest, case).verdict(Oracle.COMPLETION)
     assert ended.message == "TypeError: missing a required argument: 'x'"
+
+
+@pytest.mark.parametrize("name", ["relu_once", "two_dynamic_dimensions"])
+def test_who_asks_for_the_legacy_exporter_gets_a_program_that_comes_back(inliners, prepared, name):
+    record = cell_record(prepared(name), inliners["2.14.0"], Route.CROSS_LEGACY)
+    assert failing(record) == {Oracle.STATE}
+    assert record.verdict(Oracle.VALUES).outcome is Outcome.OK
+
+
+def test_what_puts_engines_back_in_the_newest_release_is_asked(inliners, prepared, monkeypatch):
+    inliner = inliners["2.14.0"]
+    monkeypatch.setattr(
+        inliner.exporter, "replace_execute_engine_no_op_node", lambda program: program
+    )
+    ended = cell_record(prepared("relu_once"), inliner, Route.CROSS_LEGACY)
+    assert ended.verdict(Oracle.COMPLETION).failed

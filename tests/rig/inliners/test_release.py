@@ -78,7 +78,7 @@ OWN_ROUTES = [
 def test_the_adapter_is_equal_to_the_release_s_own_export(inliners, prepared, version, route, name):
     inliner, case = inliners[version], prepared(name)
     assert isinstance(inliner, ReleaseInliner)
-    arguments = (case.captured.example, case.captured.program.dynamic_shapes)
+    arguments = (case.captured.example, case.captured.shapes_given(route))
     ours = outcome(lambda: inliner.produce(case.split, route, *arguments, StageClock(), Inlining()))
     assert ours == outcome(lambda: inliner.own_export(case.split, route, *arguments))
     no_inputs = route is Route.CROSS and Version(version) >= Version("2.11")

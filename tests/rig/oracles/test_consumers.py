@@ -206,7 +206,7 @@ def made_by(inliner: Inliner, name: str) -> tuple[ExportedProgram, Asked]:
     """A release's program in memory, by the legacy exporter."""
     prepared = prepare(OWN.get(name) or find_case(name), "nonstrict", 0, StageClock())
     captured = prepared.captured
-    shapes = captured.program.dynamic_shapes
+    shapes = captured.shapes_given(Route.LEGACY)
     program = inliner.produce(
         prepared.split, Route.LEGACY, captured.given_to_save, shapes, StageClock(), Inlining()
     )

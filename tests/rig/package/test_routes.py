@@ -30,8 +30,9 @@ from harness.wire.routes import Route
 from tests.rig.package.saved_calls import Calls, calls_of, saved_calls
 
 CATALOGUE = load_catalogue()
-# Positions, and keywords that save is given in another order; and a dimension that is dynamic.
-CASES = ("keywords_in_another_order", "dynamic_batch")
+# Positions, and keywords that save is given in another order; a dimension that is dynamic, and one
+# that save is given a range of its own for.
+CASES = ("keywords_in_another_order", "dynamic_batch", "dimension_saved_for_fewer_rows")
 OFTEN = ("2.5.0", "2.10.0", "2.13.0", "2.14.0")  # the others with --full
 TAKE_NO_KEYWORD = ("2.3.0", "2.4.0")
 OF_WHEELS = [
@@ -60,7 +61,7 @@ def routes_for(version: str, case: str) -> list[str]:
     known = CATALOGUE.get(version).package_routes or OLD
     left_out = (
         {Route.COMPILE}
-        if "dynamic" in case
+        if "keywords" not in case
         else {Route.COMPILE, *(route for route in Route if route.row.dynamic)}
     )
     return [each for each in known if Route(each) not in left_out]
@@ -75,7 +76,7 @@ def graph_calls(inliner: ReleaseInliner, case: PreparedCase, route: Route) -> Ca
         "export": torch.export.export,
     }
     captured = case.captured
-    shapes = captured.program.dynamic_shapes
+    shapes = captured.shapes_given(route)
     with calls_of(functions) as seen, contextlib.suppress(Exception):
         inliner.produce(case.split, route, captured.given_to_save, shapes, StageClock(), Inlining())
     return seen
