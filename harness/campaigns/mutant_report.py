@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -89,8 +89,13 @@ class MutantReport:
         yield "\n\n".join(self.lines) + "\n"
         yield from _table("function", self.outcomes, lambda each: f"`{each.mutant.function}`")
         yield from _table("what was done", self.outcomes, lambda each: each.mutant.operator)
-        for title, part in (("oracle", "oracle"), ("case", "case"), ("lane", "lane")):
-            counted = Counter(getattr(each.found, part) for each in self.outcomes if each.found)
+        parts: tuple[tuple[str, Callable[[Found], str]], ...] = (
+            ("oracle", lambda by: by.oracle),
+            ("case", lambda by: by.case),
+            ("lane", lambda by: f"{by.lane} with {by.beside}" if by.beside else by.lane),
+        )
+        for title, part in parts:
+            counted = Counter(part(each.found) for each in self.outcomes if each.found)
             yield f"## Found first by which {title}\n\n| {title} | mutants |\n|---|---|"
             yield from (f"| {name} | {count} |" for name, count in counted.most_common(25))
             yield ""
@@ -124,6 +129,8 @@ def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool
 def found_in(folder: Path) -> dict[CellKey, set[str]]:
     """The mutants that each cell found first in a campaign, by the cell without its subject.
 
+    What was found with packages beside the corpus's own is left out: no run asks such a cell.
+
     Raises:
         UsageError: the folder has no `mutants.json`, which a campaign writes when it ends.
     """
@@ -132,7 +139,7 @@ def found_in(folder: Path) -> dict[CellKey, set[str]]:
         raise UsageError(f"--mutants {folder}: it has no mutants.json, which a campaign writes")
     found: dict[CellKey, set[str]] = defaultdict(set)
     for row in json.loads(place.read_text(encoding="utf-8")):
-        if by := row["found"]:
+        if (by := row["found"]) and not by.get("beside"):
             key = CellKey(by["case"], by["capture"], "", Route(by["route"]), Lane(by["lane"]))
             found[key].add(row["name"])
     return found

@@ -75,7 +75,10 @@ class Mutating(Setup):
 
 @dataclass(frozen=True)
 class Found:
-    """Where a mutant was found first, and what the gate said there."""
+    """Where a mutant was found first, and what the gate said there.
+
+    ``beside`` are the packages that were installed as well, empty where none was asked for.
+    """
 
     case: str
     capture: str
@@ -83,6 +86,7 @@ class Found:
     route: str
     oracle: str
     reason: str
+    beside: str = ""
 
 
 @dataclass
@@ -157,8 +161,10 @@ class MutantCampaign:
         folder: Path,
         say: Callable[[str], None] = lambda line: None,
         launcher: Launcher = LOCAL,
+        beside: str = "",
     ) -> None:
         source = mutants[0].before
+        self._beside = beside
         self.places: dict[str, Place] = {}
         self._say = say
         self._launcher = launcher
@@ -225,7 +231,7 @@ class MutantCampaign:
         self, setup: Mutating, number: int, worker: Worker | None, job: Job, share: Sequence[str]
     ) -> Worker | None:
         """Ask one case of those of a share that are alive; a worker that dies is replaced."""
-        name = f"{job.cells[0].key.lane} {job.case} {job.capture}"
+        name = f"{job.cells[0].key.lane} {job.case} {job.capture} {self._beside}".rstrip()
         left = [
             each
             for each in share
@@ -287,7 +293,8 @@ class MutantCampaign:
                 f"the file as it is was found by {found.case} ({found.route}): {found.reason}; "
                 "what the mutants show is worth nothing until that is mended"
             )
-        self._write(event="found", mutant=name, where=vars(found))
+        where = vars(dataclasses.replace(found, beside=self._beside))
+        self._write(event="found", mutant=name, where=where)
 
     def _tell(self, case: str) -> None:
         if time.monotonic() - self._told > 10:

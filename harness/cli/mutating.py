@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +27,9 @@ from harness.subjects.mended import mended_subject
 from harness.subjects.packages import with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
+from harness.toolchain.extra_packages import python_with
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.records import SubjectSpec
+from harness.wire.records import CaseInfo, SubjectSpec
 from harness.wire.routes import Lane
 from harness.workers.jobs import Job, make_jobs
 from harness.workers.process import Setup
@@ -50,6 +52,10 @@ def mutants_command(
         bool, typer.Option("--ours", help="Mutants of our oracles and gate, by our own tests.")
     ] = False,
     expression: option.Expression = "",
+    full: Annotated[
+        bool, typer.Option("--full", help="All cases, and all models through the package.")
+    ] = False,
+    with_: option.With = None,
     on: option.On = "",
     jobs: option.WorkerCount = None,
     out: Annotated[
@@ -70,7 +76,7 @@ def mutants_command(
         return _told(
             report_of("our oracles and gate", [each.mutant for each in asked_of], ledger, True), out
         )
-    toolchain = toolchain_for(wheelhouse, offline)
+    toolchain = python_with(toolchain_for(wheelhouse, offline), "", with_)
     spec = (
         mended_subject(mended, MENDS, toolchain)
         if mended
@@ -88,9 +94,10 @@ def mutants_command(
     corpus = read_corpus(toolchain.python, (), toolchain.cache)
     complete, seconds_left = True, minutes * 60
     with workers_on(on, toolchain, jobs) as (launcher, count):
-        campaign = MutantCampaign(mutants, out, tell, launcher)
+        campaign = MutantCampaign(mutants, out, tell, launcher, " ".join(with_ or ()))
         for each in asked:
-            of, cells = _setup(toolchain, corpus, spec, Lane(each), expression, out)
+            cases = select_cases(corpus.cases, expression, full=full, lanes=[Lane(each)])
+            of, cells = _setup(toolchain, corpus, spec, Lane(each), cases, out)
             module = file.removesuffix(".py").replace("/", ".")
             setup = Mutating.around(of, module, campaign.places, compiles=file not in _SAVES)
             spent = campaign.run(setup, cells, count, seconds_left)
@@ -119,11 +126,10 @@ def _setup(
     corpus: Corpus,
     spec: SubjectSpec,
     lane: Lane,
-    expression: str,
+    cases: Sequence[CaseInfo],
     folder: Path,
 ) -> tuple[Setup, list[Job]]:
     """A worker's setup for one lane, and its cases: those that find most come first."""
-    cases = select_cases(corpus.cases, expression, full=False, lanes=[lane])
     logs = folder / "logs" / lane
     if lane is Lane.GRAPH:
         setup: Setup = graph_setup([spec], toolchain, logs, corpus.digest)
