@@ -237,6 +237,25 @@ def state_that_is_only_written() -> Program:
     return Program(floats((2, 8)), model=Noted())
 
 
+class Taught(Running):
+    """It learns from what it is given, and has no answer."""
+
+    def forward(self, x: torch.Tensor) -> tuple[()]:  # type: ignore[override]
+        self.state.copy_(torch.relu(self.project(x)) + self.state)
+        return ()
+
+
+@case(
+    Family.CACHES,
+    catches="a model that returns nothing and updates its state: no output, or no update",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def state_and_no_output() -> Program:
+    return Program(floats((1, 4)), model=Taught())
+
+
 class TwoOfOneName(Cache):
     def forward(self, x: torch.Tensor, keys: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         keys.index_copy_(2, position, self.project(x))

@@ -159,7 +159,11 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
         kind = f"inlined module raises {type(error).__name__}"
         yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])
         return
-    yield from _from_reference(prepared, results, Stage.INLINE_FALLBACKS, INLINED)
+    for found in _from_reference(prepared, results, Stage.INLINE_FALLBACKS, INLINED):
+        # A compiled module that is wrong in memory may leave nothing to hold an inlined one
+        # against: that is told of the compiled one, and the program is held against eager.
+        if not (prepared.against_eager and found.kind == f"{INLINED}{values.NOTHING_COMPARED}"):
+            yield found
 
 
 def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
