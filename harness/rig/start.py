@@ -7,7 +7,8 @@ this.
 
 Where a server is named that has imported torch already (`harness.rig.workers.warm`), a worker is a
 fork of that server. This process then hands over its descriptors, folder and variables, waits for
-the fork, and ends as that ended. What cannot be such a fork is run here.
+the fork, and ends as that ended. What cannot be such a fork is run here, and so is a question while
+the server still imports torch: the two do it at once, and the question is answered earlier.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Final
 ROOT = Path(__file__).resolve().parents[2]
 #: The variable that names the server's socket.
 ADDRESS: Final = "INLINER_REGRESS_WARM_RIG"
+#: Ends the name of a file beside the socket, which is there once the server has imported torch.
+READY: Final = ".ready"
 #: What may be a fork. Who is to load in a process of its own (`package.spawning`) is none of them.
 FORKED: Final = (
     "questions", "bench.zygote", "bench.station",
@@ -31,7 +34,9 @@ FORKED: Final = (
 
 def main() -> None:
     """Run the module that the first argument names, as `python -m` does, with the others."""
-    if ADDRESS in os.environ and sys.argv[1].removeprefix("harness.rig.") in FORKED:
+    asked = sys.argv[1].removeprefix("harness.rig.")
+    server = os.environ.get(ADDRESS, "")
+    if server and asked in FORKED and (asked != "questions" or os.path.exists(server + READY)):
         _be_a_fork()
     sys.path.insert(0, str(ROOT))
     for package in ("corpus", "harness"):  # modules in them are found through them from now on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def _run(
     if options.subjects:
         by_name = {spec.subject: spec for spec in subjects}
         subjects = tuple(by_name[name] for name in options.subjects)
-    corpus = corpus or corpus_at(options.corpus, toolchain)
+    corpus = corpus or corpus_at(options.corpus, toolchain, options.meanwhile)
     cases = select_cases(
         corpus.cases,
         options.expression,
@@ -153,16 +153,23 @@ def _run(
         raise
 
 
-def corpus_at(places: Sequence[str], toolchain: Toolchain) -> Corpus:
+def corpus_at(
+    places: Sequence[str], toolchain: Toolchain, meanwhile: Callable[[], object] = lambda: None
+) -> Corpus:
     """The cases of these places, read while the facts of the rig's Python are asked for.
+
+    Args:
+        meanwhile: is done here while others work.
 
     Raises:
         UsageError, SurroundingsError: as `read_corpus`.
     """
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(2) as beside:
         # Two processes import torch at once; an error shows where the facts are needed.
         beside.submit(toolchain.python_env)
-        return read_corpus(toolchain.python, places, toolchain.cache)
+        corpus = beside.submit(read_corpus, toolchain.python, places, toolchain.cache)
+        meanwhile()
+        return corpus.result()
 
 
 def _refuse_candidate_unasked(plan: Sequence[PlannedCell], subjects: Sequence[SubjectSpec]) -> None:

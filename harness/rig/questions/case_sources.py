@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,9 +55,21 @@ class Sources:
             _module_name(root, path): _statements(_module_name(root, path), path)
             for path in sorted(root.rglob("*.py"))
         }
+        self._reached: dict[tuple[str, str], frozenset[Statement] | None] = {}
+        self._binding: dict[tuple[str, str], set[Statement]] = defaultdict(set)
+        for name, statements in self.modules.items():
+            for statement in statements:
+                for bound in statement.binds:
+                    self._binding[name, bound].add(statement)
 
-    def reached_from(self, module: str, name: str) -> set[Statement] | None:
+    def reached_from(self, module: str, name: str) -> frozenset[Statement] | None:
         """Every statement that a name of a module leads to; None where that cannot be told."""
+        if (module, name) not in self._reached:
+            reached = self._reach(module, name)
+            self._reached[module, name] = None if reached is None else frozenset(reached)
+        return self._reached[module, name]
+
+    def _reach(self, module: str, name: str) -> set[Statement] | None:
         found: set[Statement] = set()
         left: list[tuple[str, str]] = [(module, name)]
         seen: set[tuple[str, str]] = set()
@@ -87,7 +100,10 @@ class Sources:
             return {*statements, *self.modules[f"{module}.{name}"]}
         if not _is_family(module) or name == "*":
             return set(statements)
-        return {each for each in statements if each.binds & {name, "*"}}
+        nothing: set[Statement] = set()
+        return self._binding.get((module, name), nothing) | self._binding.get(
+            (module, "*"), nothing
+        )
 
     @cached_property
     def effects(self) -> str:
@@ -152,24 +168,25 @@ def _statements(module: str, path: Path) -> tuple[Statement, ...]:
 
 
 def _statement(module: str, node: ast.stmt) -> Statement:
-    named = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
-    by_name = list(_imported_by_name(node))
+    within = list(ast.walk(node))
+    named = [each.id for each in within if isinstance(each, ast.Name)]
+    by_name = list(_imported_by_name(within))
     mentions = frozenset(named)
     if named.count("importlib") == len(by_name):
         mentions -= {"importlib"}
     return Statement(
         module=module,
         digest=hashlib.sha256(ast.dump(node).encode()).hexdigest(),
-        binds=frozenset(_bound(node)),
+        binds=frozenset(_bound(within)),
         mentions=mentions,
-        imports=(*_imports(module, node), *((name, "*") for name in by_name)),
+        imports=(*_imports(module, within), *((name, "*") for name in by_name)),
         effect=_has_effect(node),
     )
 
 
-def _imported_by_name(node: ast.stmt) -> Iterator[str]:
+def _imported_by_name(within: Iterable[ast.AST]) -> Iterator[str]:
     """The modules of `importlib.import_module("...")`."""
-    for each in ast.walk(node):
+    for each in within:
         match each:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="importlib"), attr="import_module"),
@@ -179,9 +196,9 @@ def _imported_by_name(node: ast.stmt) -> Iterator[str]:
                 yield name
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
+def _bound(within: Iterable[ast.AST]) -> Iterator[str]:
     """The names that a statement binds in its module, with more rather than fewer."""
-    for each in ast.walk(node):
+    for each in within:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield each.name
         elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
@@ -190,8 +207,8 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield (each.asname or each.name).partition(".")[0]
 
 
-def _imports(module: str, node: ast.stmt) -> Iterator[tuple[str, str]]:
-    for each in ast.walk(node):
+def _imports(module: str, within: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    for each in within:
         if isinstance(each, ast.Import):
             yield from ((alias.name, "*") for alias in each.names)
         elif isinstance(each, ast.ImportFrom):

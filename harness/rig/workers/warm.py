@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from harness.rig.isolation import isolate_if_asked
-from harness.rig.start import ROOT
+from harness.rig.start import READY, ROOT
 
 _SOURCES: Final = ("corpus", "harness/rig", "harness/wire")
 
@@ -49,6 +49,7 @@ class _Server:
             importlib.import_module("corpus.case").all_cases()
         gc.collect()
         gc.freeze()  # or each fork copies the pages that its collections mark
+        open(listening.getsockname() + READY, "x").close()  # noqa: SIM115
 
     def serve(self) -> None:
         while True:
