@@ -125,7 +125,7 @@ def _begin_anew(given: Sequence[int], asked: Mapping[str, Any]) -> None:
 def become(module: str, arguments: Sequence[str]) -> NoReturn:
     """Run a module as `python -m` does, and end as it ends. For a fork alone."""
     code: object = 1
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     sys.argv = [module, *arguments]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
