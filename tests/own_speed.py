@@ -182,6 +182,14 @@ def edited(clone: Clone) -> list[Figure]:
     ]
 
 
+def qualify(clone: Clone) -> list[Figure]:
+    """`qualify` behind a run of its cells: what it does beside them."""
+    both = ("--lane", "graph,package", "--builder", "segment,tensorrt-rtx")
+    clone.took("run", "--releases", "2.13.0,2.14.0", *both)
+    took = clone.took("qualify", "--baseline", "2.13.0", "--candidate", "2.14.0", ends=(1,))
+    return [Figure("qualify", "`qualify`, its cells kept, with its measurements", took, 60)]
+
+
 def graph(clone: Clone) -> list[Figure]:
     took = clone.took("run", "--lane", "graph", "--rerun")
     _, summary = clone.last_run()
@@ -252,6 +260,7 @@ STEPS: Final[dict[str, Callable[[Clone], list[Figure]]]] = {
     "candidate": candidate,
     "turn": turn,
     "edited": edited,
+    "qualify": qualify,
 }
 
 

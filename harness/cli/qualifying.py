@@ -24,7 +24,7 @@ from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.benching import teller
 from harness.cli.common import shown, tell, toolchain_for
-from harness.cli.running import seen_through
+from harness.cli.running import kept_options, seen_through
 from harness.gate.attribution import Difference, difference, difference_parts
 from harness.gate.findings import Gate, gate_line
 from harness.gate.plain_words import plain
@@ -39,11 +39,12 @@ from harness.report.pages.qualify_page import (
     sizes_sentence,
     verdict_of,
 )
-from harness.run.defect_lines import difference_lines
+from harness.run.defect_lines import difference_lines, kept_words
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.options import RunOptions
 from harness.runs.gpu_runs import last_gpu_run
 from harness.runs.provenance import provenance_to_json
+from harness.runs.run_folder import read_summary
 from harness.subjects.choosing import found_again
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -74,6 +75,7 @@ def qualify_command(
             min=0.0, help="Seconds of measuring size, memory and load time; 0: leave that out."
         ),
     ] = BUDGET_S,
+    rerun: option.Rerun = False,
     out_dir: option.NewOut = option.RESULTS,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
@@ -100,6 +102,7 @@ def qualify_command(
         builders=(SEGMENT, BuilderKind.RTX),
         jobs=jobs,
         timeout_s=timeout,
+        kept=kept_options(rerun, "", None),
         out=out_dir,
         command_line=command_line(),
     )
@@ -111,7 +114,8 @@ def qualify_command(
     gpu, unread = last_gpu_run((out_dir, PROJECT_ROOT / option.RESULTS))
     told = _in_defects(judged, q)
     parts = difference_parts(told, q.baseline.subject, judged.expectations.register.titles)
-    supplement = Supplement(sizes, gpu, unread, expression, parts, _red_gate(judged))
+    kept = kept_words(read_summary(judged.folder.path) or {})
+    supplement = Supplement(sizes, gpu, unread, expression, parts, _red_gate(judged), kept)
     return _written_verdict(judged, q, supplement, told)
 
 
@@ -177,6 +181,8 @@ def _written_verdict(
     parts = difference_parts(told_in_defects, q.baseline.subject, titles, _NAMED)
     for line in difference_lines(q.candidate.subject, parts):
         tell(line)
+    if supplement.kept:
+        tell(f"kept: {supplement.kept}")
     tell(sizes_sentence(supplement.sizes))
     if same_inliner(q):
         tell(same_inliner(q))

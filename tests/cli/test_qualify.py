@@ -43,3 +43,15 @@ def test_the_opposite_is_not_to_be_shipped_and_the_budget_may_be_nothing(tmp_pat
     report = (tmp_path / "latest" / "report.html").read_text()
     assert "2.13.0 in place of 2.14.0: do not ship" in report
     assert "2.14.0 in place of 2.13.0" not in report
+
+
+def test_what_is_kept_is_taken_and_told_unless_all_is_asked_anew(tmp_path, monkeypatch):
+    """20 cells and one of a package are asked again: these two models have more."""
+    monkeypatch.delenv("INLINER_REGRESS_KEPT", raising=False)
+    monkeypatch.setattr(f"{__name__}.CASE", "pr_4360 or relu_four_steps")
+    anew = qualified(tmp_path / "anew", "2.13.0", "2.14.0", "--budget", "0", "--rerun")
+    taken = qualified(tmp_path / "taken", "2.13.0", "2.14.0", "--budget", "0")
+    assert taken[0] == anew[0]
+    assert "kept: " not in anew[1]
+    assert "kept: " in taken[1]
+    assert "from run " in taken[2]

@@ -68,7 +68,8 @@ WORDS = {
 class Supplement:
     """What is told beside the cells. ``sizes``: None where nobody asked for it.
 
-    ``gate`` is a sentence on what is not as expected of the two, whichever is better.
+    ``gate`` is a sentence on what is not as expected of the two, whichever is better, and ``kept``
+    says which runs asked the cells, where this one did not ask all.
     """
 
     sizes: AtSizes | None = None
@@ -77,6 +78,7 @@ class Supplement:
     expression: str = ""  # of -k, which chose among the cases
     defects: Sequence[str] = ()  # what the candidate does otherwise, in defects
     gate: str = ""
+    kept: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def _rendered(
         sizes=supplement.sizes,
         sizes_sentence=sizes_sentence(supplement.sizes),
         unchecked=list(_unchecked(q, supplement)),
-        versions=list(_versions(q, provenance)),
+        versions=list(_versions(q, provenance, supplement.kept)),
         most=most or len(q.changes),
         call_of=call_of,
         pins=_pins,
@@ -248,7 +250,11 @@ def _last_on_gpu(q: Qualification, run: GpuRun | None) -> str:
     )
 
 
-def _versions(q: Qualification, provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _versions(
+    q: Qualification, provenance: Mapping[str, Any], kept: str
+) -> Iterator[tuple[str, str]]:
+    if kept:
+        yield "verdicts", kept
     for spec in (q.baseline, q.candidate):
         yield spec.subject, ", ".join(_resolved(spec))
     for name in ("torch_version", "python", "os", "cpu_model", "corpus_digest", "harness_commit"):
