@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.base.errors import UsageError
 from harness.mends.complex_values import COMPLEX_VALUES
+from harness.mends.crossing import CROSSING
 from harness.mends.doubles import DOUBLES
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
@@ -23,7 +24,7 @@ WRITTEN_FOR = "2.14.0"
 
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
-    *INPUT_WRITES, *SAVING, *DOUBLES,
+    *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING,
 )  # fmt: skip
 
 
