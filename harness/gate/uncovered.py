@@ -75,7 +75,8 @@ def shown_behind_compile(
     """What shows in a save that raises, where the other subject could not compile the model.
 
     The candidate mends `compile`, so that nobody has less than before, and what the save raises by
-    is in the other subject, too.
+    is in the other subject, too. What may be one of several defects is the one that the cell shows
+    otherwise.
 
     Returns:
         By the cell without its subject, as `uncovered_in`.
@@ -95,13 +96,19 @@ def shown_behind_compile(
         and without_subject(record.key) in resting
         and severity_of(record) is Severity.ERROR
     ]
-    shown: dict[CellKey, set[str]] = defaultdict(set)
-    for fact in attributed(saves, table, register, around):
-        shown[without_subject(fact.key)].add(fact.defect)
+    facts = attributed(saves, table, register, around)
+    sure: dict[CellKey, set[str]] = defaultdict(set)
+    for fact in facts:
+        sure[without_subject(fact.key)] |= {fact.defect} - {""}
+    unknown = {
+        place
+        for fact in facts
+        if not fact.defect and not sure[place := without_subject(fact.key)] & {*fact.alike}
+    }
     return {
         place: f"{like} cannot compile it right, and now {_and(names, register)} shows"
-        for place, names in shown.items()
-        if names <= has
+        for place, names in sure.items()
+        if names and names <= has and place not in unknown
     }
 
 

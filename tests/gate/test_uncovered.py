@@ -29,10 +29,14 @@ from tests.record_builders import (
 FILE, LIKE = "file:1a", "2.13.0"
 KNOWN = register(
     defect("first", Sign("completion", "first"), Sign("values", "first")),
-    defect("second", *(Sign(each, "second") for each in ("completion", "values", "metadata"))),
+    defect(
+        "second",
+        *(Sign(each, "second") for each in ("completion", "values", "metadata")),
+        Sign("signature", "of two"),
+    ),
     defect("fixed", Sign("completion", "fixed"), fixed_in="2.12.0"),
     defect("one", Sign("completion", "either")),
-    defect("other", Sign("completion", "either")),
+    defect("other", Sign("completion", "either"), Sign("signature", "of two")),
 )
 
 
@@ -194,8 +198,11 @@ def test_both_defects_are_named_by_cell():
         ([error("unheard of")], True),
         ([error("fixed")], True),
         ([wrong("second")], True),
+        ([error("second"), failed(Oracle.SIGNATURE, "of two")], False),
+        ([error("unheard of"), failed(Oracle.SIGNATURE, "of two")], True),
+        ([error("second"), failed(Oracle.SIGNATURE, "of nobody")], True),
     ],
-    ids=["known", "unknown", "fixed-before", "silent"],
+    ids=["known", "unknown", "fixed-before", "silent", "one-of-two", "neither", "beside-it"],
 )
 def test_a_known_error_of_a_save_is_not_red_where_the_release_cannot_compile_the_model(after, red):
     resting = unsupported(key("a", LIKE), "compile: ends in IndexError: 1")
