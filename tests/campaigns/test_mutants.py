@@ -40,6 +40,16 @@ def test_a_campaign_tells_found_from_survived_and_goes_on_where_it_was(tmp_path)
     assert [json.loads(line)["event"] for line in news] == ["file"]  # nothing was asked again
 
 
+def test_what_only_export_itself_and_the_way_back_from_cross_compiling_run_is_asked(tmp_path):
+    """What the release made of the case, equal or not, does not stand for what a mutant makes."""
+    functions = ["export", "replace_execute_engine_no_op_node"]
+    asked = ["--lane", "graph", "--functions", ",".join(functions), "--every", "9"]
+    done = harness("mutants", "-k", "relu_once", "--jobs", "1", "--out", str(tmp_path), *asked)
+    assert done.returncode in (ExitCode.RED, ExitCode.GREEN), done.stderr
+    rows = json.loads((tmp_path / "mutants.json").read_text())
+    assert {row["function"] for row in rows if row["found"]} == {*functions}
+
+
 def test_a_mutant_of_a_whole_package_is_found_there(tmp_path):
     """`compile` and `save` reach the mutated file, although the package was imported before."""
     asked = ["--lane", "package", "--functions", "transform", "--every", "6"]

@@ -79,7 +79,7 @@ class ReleaseInliner:
         clock: StageClock,
         result: Inlining,
     ) -> ExportedProgram:
-        if self._own_export_is_new and route not in self._spec.hypothetical_routes:
+        if self.asks_own_export and route not in self._spec.hypothetical_routes:
             result.own_export = functools.partial(
                 self.own_export, split, route, example, dynamic_shapes
             )
@@ -121,7 +121,7 @@ class ReleaseInliner:
             return program
 
     @functools.cached_property
-    def _own_export_is_new(self) -> bool:
+    def asks_own_export(self) -> bool:
         """Whether no test holds the `export` of this file equal to what `produce` makes."""
         if not self._spec.kind.brought or self._spec.exporter_path is None:
             return self._spec.kind.brought

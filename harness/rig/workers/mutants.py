@@ -115,7 +115,7 @@ class _Worker:
         if watched:
             sys.settrace(_line_watch(path.name, lines))
         try:
-            self._take(path)
+            self._take(path, watched)
         except Exception as error:  # noqa: BLE001 - a text that is no program is no mutant
             return {"unloaded": f"{type(error).__name__}: {error}"}
         if self._setup["compiles"]:
@@ -125,9 +125,13 @@ class _Worker:
         differing = [record for record in records if _said(record) != _said(own[record.key])]
         return {"differs": [to_json(record) for record in differing], "lines": sorted(lines)}
 
-    def _take(self, path: Path) -> None:
-        """Put a mutant in the place of its module."""
-        from harness.rig.inliners.loader import load_inliner
+    def _take(self, path: Path, watched: bool) -> None:
+        """Put a mutant in the place of its module.
+
+        What the release itself has made in this case, and what comes of an equal program on its
+        way back from cross compiling, are shared by an inliner's name: a mutant has its own.
+        """
+        from harness.rig.inliners.release import ReleaseInliner
         from harness.rig.lanes import GraphLane
 
         if not isinstance(self._lane, GraphLane):
@@ -135,9 +139,16 @@ class _Worker:
             return
         (subject,) = self._lane.subjects.values()
         mutant = dataclasses.replace(
-            subject, kind=SubjectKind.FILE, exporter_path=str(path), exporter_sha256=None
+            subject,
+            subject=f"{subject.subject} mutated",
+            kind=SubjectKind.FILE,
+            exporter_path=str(path),
+            exporter_sha256=None,
         )
-        self._lane.inliners[subject.subject] = load_inliner(mutant)
+        inliner = ReleaseInliner(mutant)
+        # The file as it is shows which lines may matter: those of its `export` are among them.
+        inliner.asks_own_export = watched or inliner.asks_own_export
+        self._lane.inliners[subject.subject] = inliner
 
     def close(self) -> None:
         self._lane.close()
