@@ -41,7 +41,7 @@ def test_failed_asks_only_what_was_red_in_the_last_run_of_the_file(file, tmp_pat
     assert code == ExitCode.GREEN, told
     own = [cell.key for cell in second.plan() if cell.key.subject.startswith("file:")]
     assert 0 < len(second.plan()) < len(first.plan())
-    assert {key.route for key in own} == {"legacy", "export", "cross"}
+    assert {key.route for key in own} == {"legacy", "export", "cross", "cross-legacy"}
     with pytest.raises(UsageError, match="nothing was red in run"):
         asked(tmp_path, "--exporter", str(path), "--failed")
     with pytest.raises(UsageError, match=r"no run of .*other\.py came to its end"):

@@ -336,8 +336,8 @@ def test_what_is_not_exported_is_listed_with_the_reason():
     assert told["specialised"] == "it is so by design"
     assert "splits of a module made otherwise" in told["pair-in-a-pair"]
     assert told["one-output-list"].startswith("only a program in memory has it")
-    assert told["cross-no-engine"] == "other defects end its models first"
     assert "library for it" in told["cross-without-inputs"]
+    assert "library for it" in told["cross-no-engine"]
     before = dict(left_out(STANDINGS, RELEASES.get("2.6.0")))
     assert {*before.values()} >= {"no whole package of 2.6.0 is asked, but its inliner alone"}
     release = RELEASES.get("2.14.0")

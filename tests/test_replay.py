@@ -67,7 +67,7 @@ def test_a_replay_tells_what_breaks_and_what_mends_and_asks_the_same_files_once(
     assert {title: row["verdict"] for title, row in rows.items()} == {
         "breaks": "breakage", "says more": "neither", "mends": "fix", "compiles": "neither"
     }  # fmt: skip
-    assert "numbers differ" in rows["breaks"]["lanes"][0]["breaks"][0]
+    assert any("numbers differ" in each for each in rows["breaks"]["lanes"][0]["breaks"])
     assert "cells of 1 case were asked of both" in rows["breaks"]["lanes"][0]["reason"]
     assert rows["breaks"]["reason"] == "not reviewed"
     assert rows["mends"]["lanes"][0]["mends"] == ["wired-by-name"]

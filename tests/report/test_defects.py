@@ -96,14 +96,12 @@ def test_a_row_can_be_found_by_words_release_call_model_reach_change_and_harm(te
     )
 
 
-def test_the_first_screen_names_what_nobody_can_see_and_counts_what_is_fixed_unseen(table):
+def test_the_first_screen_names_what_is_seen_first_now_and_counts_what_is_fixed_unseen(table):
     expectations = read_expectations()
     changes = changes_in(Standings(expectations.register, expectations.table), NEWEST)
     run = full_run().reported(defect_table=table, changes=changes)
     told = {each.asked: each for each in ReportModel(run).headline.answers}
-    hidden = told["Cannot be seen"]
-    assert {item.defect for item in hidden.items} == {r.defect.id for r in table.of(Part.HIDDEN)}
-    assert hidden.answer == f"{len(table.of(Part.HIDDEN))}, as other defects stop their cases:"
+    assert ("Cannot be seen" in told) is bool(table.of(Part.HIDDEN))
     first = told["Seen first now"]
     assert {item.defect for item in first.items} == {each.defect.id for each in changes.uncovered}
     fixed = {item.defect for item in told["Fixed defects"].items}
