@@ -218,8 +218,6 @@ def test_without_registry_and_wheelhouse_the_built_in_inliners_run_and_nothing_i
     assert code == 3, printed + err
     assert "inconclusive" in printed
     summary = json.loads((tmp_path / "out" / "latest" / "summary.json").read_text())
-    assert (
-        summary["cells"]["unsupported"] == 8
-    )  # two releases by four routes
+    assert summary["cells"]["unsupported"] == 8  # two releases by four routes
     built_in = [r for r in summary["inliners"] if r["subject"] in {"name-matching", "positional"}]
     assert [row["ok"] for row in built_in] == [1, 1]
