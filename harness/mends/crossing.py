@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.mends.edits import Edit
+from harness.mends.engines import getitems_by_argument
 from harness.mends.mend import Mend, Patch
 
 _BACK = "replace_execute_engine_no_op_node"
@@ -40,15 +41,7 @@ WAY_BACK = Mend(
                     "engine_node = gm.graph.get_attr(engine_name)",
                     "engine_node = _lifted_engine(exp_program, engine_name)",
                 ),
-                Edit(
-                    _BACK,
-                    "for idx, getitem_node in ...: ...",
-                    """
-        for getitem_node in getitem_nodes:
-            if getitem_node.target is operator.getitem:
-                getitem_node.meta["val"] = trt_node.meta["val"][getitem_node.args[1]]
-        """,
-                ),
+                getitems_by_argument(_BACK),
             ),
             added=(
                 '''

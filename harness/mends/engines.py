@@ -7,6 +7,20 @@ from harness.mends.mend import Mend, Patch
 
 _INLINE = "inline_trt_modules"
 
+
+def getitems_by_argument(function: str) -> Edit:
+    """Each getitem of an engine gets the value that it reads, and not that of its place."""
+    return Edit(
+        function,
+        "for idx, getitem_node in ...: ...",
+        """
+            for getitem_node in getitem_nodes:
+                if getitem_node.target is operator.getitem:
+                    getitem_node.meta["val"] = trt_node.meta["val"][getitem_node.args[1]]
+            """,
+    )
+
+
 ONE_OUTPUT = Mend(
     defects=("rows-for-outputs", "one-output-list"),
     idea="An engine's values are a list. Where the partitioner gives the call a bare "
@@ -50,22 +64,8 @@ GETITEMS = Mend(
     "readers says nothing. Readers that are no getitems are left as they are.",
     test="An engine whose outputs are read twice, out of order, or in part.",
     uncovered="`replace_execute_engine_no_op_node`, which counts in the same way on the way "
-    "back from cross compiling.",
-    patches=(
-        Patch(
-            edits=(
-                Edit(
-                    _INLINE,
-                    "for idx, getitem_node in ...: ...",
-                    """
-            for getitem_node in getitem_nodes:
-                if getitem_node.target is operator.getitem:
-                    getitem_node.meta["val"] = trt_node.meta["val"][getitem_node.args[1]]
-            """,
-                ),
-            )
-        ),
-    ),
+    "back from cross compiling; the mend of cross-unread-output has it.",
+    patches=(Patch(edits=(getitems_by_argument(_INLINE),)),),
 )
 
 CALLS = Mend(

@@ -234,9 +234,8 @@ def _identity(
     inliner: Inliner, route: Route, prepared: PreparedCase, program: ExportedProgram
 ) -> str:
     """Equal for two programs that are asked the same and would be judged alike."""
-    # Results are reused among equal questions only: the controls are asked other questions than
-    # the inlining routes, a cross-compiled program is loaded by the release's own code, and a
-    # program has other ranges where `save` was given shapes of its own.
+    # Results are reused among equal questions only: controls are asked others, a cross-compiled
+    # program is loaded by the release's own code, and shapes for `save` make other ranges.
     asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
     if route.row.crosses:
         asked = f"{route} {inliner.name}"

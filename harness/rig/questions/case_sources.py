@@ -100,10 +100,7 @@ class Sources:
             return {*statements, *self.modules[f"{module}.{name}"]}
         if not _is_family(module) or name == "*":
             return set(statements)
-        nothing: set[Statement] = set()
-        return self._binding.get((module, name), nothing) | self._binding.get(
-            (module, "*"), nothing
-        )
+        return self._binding[module, name] | self._binding[module, "*"]
 
     @cached_property
     def effects(self) -> str:

@@ -142,8 +142,12 @@ def run_inliner(
         legacy = "use_legacy_exporter" not in accepted(exporter.export, use_legacy_exporter=True)
     if legacy:
         create = exporter.create_trt_exp_program
-        offered = {"arg_inputs": args, "kwarg_inputs": kwargs, "dynamic_shapes": dynamic_shapes}
-        offered = {} if crossed else offered
+        given_by_save = {
+            "arg_inputs": args,
+            "kwarg_inputs": kwargs,
+            "dynamic_shapes": dynamic_shapes,
+        }
+        offered = {} if crossed else given_by_save
         attempt.program = create(inlined, **accepted(create, **offered))
     else:
         attempt.program = torch.export.export(inlined, args, kwargs, dynamic_shapes=dynamic_shapes)
