@@ -116,7 +116,7 @@ def cache_written_from_an_item() -> Program:
     return Program(_two_tokens, model=AtAnItem())
 
 
-class ByChannels(torch.nn.Module):
+class Frames(torch.nn.Module):
     frames: torch.Tensor
 
     def __init__(self) -> None:
@@ -125,6 +125,8 @@ class ByChannels(torch.nn.Module):
         self.register_buffer("frames", frames)
         self.convolve = torch.nn.Conv2d(3, 3, 1)
 
+
+class ByChannels(Frames):
     def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         self.frames.index_copy_(2, position, self.convolve(x))
         return torch.relu(self.frames * 2) + 1
@@ -144,6 +146,41 @@ def _row(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def cache_channels_last() -> Program:
     return Program(_row, model=ByChannels())
+
+
+class ReadByChannels(Frames):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.frames[:, :, 2:3] = self.convolve(x)
+        return torch.relu(self.frames) * 2
+
+
+@case(
+    Family.CACHES,
+    catches="a cache laid out by channels that a fallback reads: the strides that it is said to have",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+)
+def cache_channels_last_read_by_a_fallback() -> Program:
+    return Program(floats((1, 3, 1, 4)), model=ReadByChannels())
+
+
+class TriedAndWritten(Frames):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        tried = torch.slice_scatter(self.frames, self.convolve(x), 2, 0, 1)
+        self.frames[:, :, 2:3] = torch.relu(tried.sum(2, keepdim=True)) * 2
+        return self.frames.sum(2) + 1
+
+
+@case(
+    Family.CACHES,
+    catches="a cache that one engine reads with a row exchanged, and another writes: both written",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+)
+def cache_tried_in_one_engine_and_written_in_another() -> Program:
+    return Program(floats((1, 3, 1, 4)), model=TriedAndWritten())
 
 
 class Attention(Cache):

@@ -177,6 +177,25 @@ def data_dependent_size() -> Program:
     return Program(floats((2, 8)), model=Nonzero())
 
 
+class ReluAndNonzero(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.relu(x) + 1, torch.nonzero(x)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size of the data's in a model without any engine, beside a dynamic batch",
+    fallback=[RELU, "aten.nonzero.default"],
+    min_block_size=100,
+    wiring=True,
+    dynamic=True,
+)
+def data_dependent_size_without_an_engine() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=ReluAndNonzero(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
 class Scale(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
