@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,6 +46,14 @@ def check_program(
     if len(returned) != out_spec.num_leaves:
         detail = f"{len(returned)}, should be {out_spec.num_leaves}"
         yield Finding(stage, "another number of outputs", detail)
+    updated = Counter(
+        str(spec.target)
+        for spec in signature.output_specs
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+    )
+    for target, times in updated.items():
+        if times > 1:
+            yield Finding(stage, "an update of one tensor is declared more than once", target)
     found = program.call_spec
     if _keywords_sorted(found.in_spec) != _keywords_sorted(in_spec):
         yield Finding(stage, "input structure differs", f"{found.in_spec}, should be {in_spec}")

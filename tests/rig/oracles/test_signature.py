@@ -111,3 +111,25 @@ def test_a_program_that_takes_a_size_above_its_bound_is_found():
     assert list(signature.check_refusal(exported().module(), over)) == []
     found = list(signature.check_refusal(Model(), over))
     assert [finding.kind for finding in found] == ["takes a size above the bound"]
+
+
+class Counting(torch.nn.Module):
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(x)
+        return self.count + 1
+
+
+def test_a_buffer_whose_update_is_declared_twice_is_found():
+    program = torch.export.export(Counting(), (ONE,)).run_decompositions()
+    expected = signature.expected_specs(Inputs((ONE,)), ONE)
+    assert kinds(program, expected, bounds=None) == set()
+    outputs = program.graph_signature.output_specs
+    outputs.insert(0, outputs[0])
+    found = kinds(program, expected, bounds=None)
+    assert found == {"an update of one tensor is declared more than once"}
