@@ -156,7 +156,7 @@ class ReadByChannels(Frames):
 
 @case(
     Family.CACHES,
-    catches="a cache laid out by channels that a fallback reads: the strides that it is said to have",
+    catches="a cache laid out by channels that a fallback reads: its strides in the metadata",
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
