@@ -183,6 +183,25 @@ def cache_tried_in_one_engine_and_written_in_another() -> Program:
     return Program(floats((1, 3, 1, 4)), model=TriedAndWritten())
 
 
+class WrittenAndTried(Frames):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.convolve(x)
+        tried = torch.slice_scatter(self.frames, torch.relu(y), 2, 0, 1)
+        self.frames[:, :, 2:3] = y * 2
+        return self.frames.sum(2) + tried.sum(2)
+
+
+@case(
+    Family.CACHES,
+    catches="a cache that one engine writes, and a later one reads with a row exchanged",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+)
+def cache_written_in_one_engine_and_tried_in_a_later() -> Program:
+    return Program(floats((1, 3, 1, 4)), model=WrittenAndTried())
+
+
 class Attention(Cache):
     """Ordinary attention of one token over what came before it, with its own K/V caches."""
 

@@ -154,7 +154,7 @@ def collect(
     made = [folder for site in sites.values() for folder in site.folders]
     sources = [PROJECT_ROOT / "corpus", *judges, *libraries, *sorted(wheels), *made]
     looked = _look_at(sources)
-    installed = toolchain.installed_as(looked)
+    installed = toolchain.installed(looked)
     toolchain.keep_facts()
     facts = toolchain.python_env()
     common = {

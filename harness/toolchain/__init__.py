@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.base.errors import UsageError
 from harness.base.files import replace_file
@@ -158,27 +159,29 @@ class Toolchain:
     def _wheels(self) -> WheelSource:
         return WheelSource(self.cache, self.wheelhouse, self.python, self.offline, self.notify)
 
-    # cached_property writes to __dict__, which `frozen` leaves open; an answer is not a field.
-    @cached_property
-    def installed(self) -> str:
+    def installed(self, looked: Mapping[Path, list[FileState]] = MappingProxyType({})) -> str:
         """The digest of all installed packages that a process of the rig imports from, by content.
+
+        Args:
+            looked: what `states_of` has found just now; whatever is not in it is looked at.
 
         Raises:
             ImportsFromElsewhere: it imports from elsewhere, too.
         """
-        return self.installed_as({})
-
-    def installed_as(self, looked: Mapping[Path, list[FileState]]) -> str:
-        """The same, of which ``looked`` has what `states_of` has found just now."""
-        known: str | None = vars(self).get("installed")
+        known: str | None = vars(self).get("_installed")  # as `cached_property` keeps an answer
         if known is None:
             known = digest_of_content(self.installed_in, self.cache, looked)
-            vars(self)["installed"] = known
+            vars(self)["_installed"] = known
         return known
 
+    # cached_property writes to __dict__, which `frozen` leaves open; an answer is not a field.
     @cached_property
     def installed_in(self) -> list[Path]:
-        """The folders of these packages. Raises as `installed`."""
+        """The folders of these packages.
+
+        Raises:
+            ImportsFromElsewhere: as `installed`.
+        """
         return import_folders()
 
     @cached_property

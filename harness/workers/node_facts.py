@@ -17,7 +17,7 @@ def facts_of_this_machine(toolchain: Toolchain, seed: int) -> dict[str, str]:
     Raises:
         ImportsFromElsewhere: its packages cannot be told.
     """
-    installed = toolchain.installed
+    installed = toolchain.installed()
     toolchain.keep_facts()
     facts = machine_facts(toolchain.python_env(), installed, variables(seed))
     named = json.loads(facts.pop("variables"))
