@@ -305,7 +305,12 @@ _INSTEAD: Final = {
     Stage.SPLIT: "mend what it says, so that the graph can be split",
     Stage.COMPILE: "mend what it says, so that the split model runs as the model does",
 }
+_SIZES_VIOLATED: Final = "Constraints violated"  # as torch says it of stated dynamic shapes
 _INSTEAD_OF: Final = {
+    _SIZES_VIOLATED: (
+        "state as one size what has to be equal (x:0,y:0=2:64 in a models file), leave out what "
+        "the model fixes, or narrow the range"
+    ),
     "NoSuchOp": "name in `fallback` ops that the graph has",
     "UnsupportedSegment": (
         "name that op in `fallback`, which leaves it in PyTorch, or ask whole packages alone, by "
@@ -333,5 +338,6 @@ def _mistake(case: str, reason: str, declared_at: str) -> str:
     if match is None:
         found = re.search(f"{FALLS_BACK_TO_NOTHING}: .*", reason)
         return f"{declared_at}: {case} {found[0]}" if found else ""
-    instead = _INSTEAD_OF.get(match["error"], _INSTEAD[Stage(match["stage"])])
+    kind = _SIZES_VIOLATED if _SIZES_VIOLATED in reason else match["error"]
+    instead = _INSTEAD_OF.get(kind, _INSTEAD[Stage(match["stage"])])
     return f"{declared_at}: {case} cannot be asked, {reason}{instead and f'; instead, {instead}'}"

@@ -260,6 +260,13 @@ def test_a_mistake_in_a_users_own_case_is_wrong_use_told_with_its_line_and_a_way
     assert mistakes(report, Places()) == ()
 
 
+def test_sizes_that_a_model_does_not_take_are_told_with_what_to_state_instead():
+    said = "at capture: UserError: Constraints violated (b_0)! - b_0 and a_0 must always be equal."
+    report = judged(unsupported(key("a", "2.13.0"), said))
+    (told,) = mistakes(report, OURS)
+    assert told.startswith(f"/home/ours.py:7: a cannot be asked, {said}; instead, state as one")
+
+
 def test_beside_a_failure_a_mistake_in_a_users_own_case_is_a_finding_of_a_red_run():
     wrong = unsupported(key("a"), "at capture: FileNotFoundError: weights.pt")
     report = judged(wrong, record(key("b"), failed(Oracle.VALUES)))

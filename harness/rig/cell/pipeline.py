@@ -215,9 +215,9 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
         return unsupported(key, missing)
     of_case = key.lane == Lane.GRAPH or isinstance(error, UnsupportedSegment)
     if of_case or stage is not Stage.COMPILE:
-        # What a person has to mend is told whole: the list of all ops that could be meant.
+        # What a person has to mend is told whole: ops that could be meant, sizes that do not fit.
         most = None if isinstance(error, Mistake) else completion.MAX_MESSAGE
-        said = f"{completion.normalise(error, most)}{own_line(error)}"
+        said = f"{completion.normalise(error, most, lists=True)}{own_line(error)}"
         return unsupported(key, f"{ENDS_AT}{stage}: {said}")
     if key.route != Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")

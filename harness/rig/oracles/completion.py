@@ -40,16 +40,18 @@ _COMPREHENSIONS = re.compile(r"(\.<locals>\.<(list|dict|set)comp>)+$")
 _SPACE = re.compile(r"\s+")
 
 
-def normalise(error: BaseException, most: int | None = MAX_MESSAGE) -> str:
+def normalise(error: BaseException, most: int | None = MAX_MESSAGE, *, lists: bool = False) -> str:
     """The type and first line of an exception, in a form that is the same on every machine.
 
     With a graph dump, an address or a folder in it, one cause would look like many.
 
     Args:
         most: characters; all where it is None.
+        lists: with what torch lists below the first line: sizes that a model does not take.
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else ""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    told = lines[:1] + [line for line in lines[1:] if lists and line.startswith("  - ")]
+    text = " ".join(line.strip() for line in told)
     text = _SPACE.sub(" ", _PATH.sub("", _ADDRESS.sub("0x…", text)))
     name = type(error).__name__
     return f"{name}: {text}"[:most] if text else name

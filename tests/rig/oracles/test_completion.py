@@ -31,6 +31,13 @@ def test_an_exception_keeps_its_type_and_what_is_the_same_everywhere(error, mess
     assert completion.normalise(error) == message
 
 
+def test_what_torch_lists_below_its_first_line_is_told_where_it_is_asked_for():
+    error = ValueError("Constraints violated (b)!\n  - a and b must be equal.\n\nSee the docs.")
+    assert completion.normalise(error) == "ValueError: Constraints violated (b)!"
+    told = completion.normalise(error, lists=True)
+    assert told == "ValueError: Constraints violated (b)! - a and b must be equal."
+
+
 def test_the_verdict_names_the_stage_and_keeps_the_traceback():
     verdict = completion.ended_by(raised(KeyError("x")), Stage.EXPORT)
     assert verdict.label == "error@export"
