@@ -278,3 +278,52 @@ def _step_with_keys(generator: torch.Generator, size: int | None) -> Inputs:
 )
 def input_named_like_the_cache() -> Program:
     return Program(_step_with_keys, model=TwoOfOneName())
+
+
+class Layer(torch.nn.Module):
+    key_sum: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("key_sum", torch.zeros(2, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.key_sum.add_(x)
+        return torch.relu(x + self.key_sum)
+
+
+class NamedLikeALiftedState(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Layer()
+
+    def forward(self, x: torch.Tensor, buf_layer_key_sum: torch.Tensor) -> torch.Tensor:
+        return self.layer(x * 2) - buf_layer_key_sum
+
+
+@case(
+    Family.CACHES,
+    catches="an input with the name that lifting gives a layer's state, and one taken for the other",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def input_named_like_a_lifted_state() -> Program:
+    return Program(floats((2, 8), (2, 8)), model=NamedLikeALiftedState())
+
+
+class ScatteredToTheEnd(Cache):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.keys.copy_(torch.slice_scatter(self.keys, self.project(x), 2, 4))
+        return torch.relu(self.keys * 2) + 1
+
+
+@case(
+    Family.CACHES,
+    catches="a cache that slice_scatter writes from a position on, and is told no end",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def cache_scattered_to_the_end() -> Program:
+    return Program(floats((1, HEADS, LENGTH - 4, WIDTH)), model=ScatteredToTheEnd())
