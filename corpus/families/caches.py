@@ -303,7 +303,7 @@ class NamedLikeALiftedState(torch.nn.Module):
 
 @case(
     Family.CACHES,
-    catches="an input with the name that lifting gives a layer's state, and one taken for the other",
+    catches="an input named as lifting names a layer's state: one taken for the other",
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,

@@ -352,3 +352,18 @@ def _pair(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def buffer_written_beside_a_pair() -> Program:
     return Program(_pair, model=BesideAPair())
+
+
+class ReplacedWhole(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.slice_scatter(x * 2, torch.relu(y)) + 1
+
+
+@case(
+    Family.SLICE_WRITES,
+    catches="a slice_scatter that leaves out the dimension, which lowering takes for granted",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+)
+def slice_scatter_without_a_dimension() -> Program:
+    return Program(floats((2, 8), (2, 8)), model=ReplacedWhole())

@@ -265,4 +265,23 @@ INDEXED = Mend(
     ),
 )
 
-WRITES = (INPUT_KEPT, STEP, OPEN_END, INTEGERS, LAST_INDEX, NUMBER, INDEXED)
+DIMENSION = Mend(
+    defects=("slice-scatter-without-dimension",),
+    idea="The pass reads the dimension of a slice_scatter where it is written, and else takes the "
+    "op's own default, 0, as the converter does. It costs nothing.",
+    test="torch.slice_scatter(x, y) and torch.slice_scatter(x, y, 0), which export writes alike.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/decompose_dynamic_slice_scatter.py",
+            edits=(
+                Edit(
+                    "decompose_dynamic_slice_scatter",
+                    "dim = args[2]",
+                    "dim = args[2] if len(args) > 2 else 0",
+                ),
+            ),
+        ),
+    ),
+)
+
+WRITES = (INPUT_KEPT, STEP, OPEN_END, INTEGERS, LAST_INDEX, NUMBER, INDEXED, DIMENSION)

@@ -55,6 +55,9 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "complex-returned": any(map(_is_complex, _returned(exported))),
         "scatter-add": any(_is(node, "scatter_add") for node in _nodes(exported)),
         "scatter-reduce": any(_is(node, "scatter_reduce") for node in _nodes(exported)),
+        "slice-scatter-by-default": any(
+            _is(node, "slice_scatter") and len(node.args) < 3 for node in _nodes(exported)
+        ),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
         "torch-2.9": torch.__version__.startswith("2.9."),

@@ -43,11 +43,12 @@ TOLD = [
     *("state", "only-writes", "input-writes", "keywords", "sizes", "data-sizes", "containers"),
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
-    *("four-dimensional-writes", "scatter-add", "scatter-reduce"),
+    *("four-dimensional-writes", "scatter-add", "scatter-reduce", "slice-scatter-by-default"),
 ]
 X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
 ROWS = torch.zeros(2, 3, dtype=torch.int64)
 WRITES = {"state", "only-writes", "input-writes"}
+SCATTERED = {"slice-writes"}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,12 @@ WRITES = {"state", "only-writes", "input-writes"}
         (lambda model, x: x.scatter_add(0, ROWS, x), X, {"scatter-add"}),
         (lambda model, x: (x * 2).scatter_add_(0, ROWS, x), X, {"scatter-add"}),
         (lambda model, x: x.scatter_reduce(0, ROWS, x, "amax"), X, {"scatter-reduce"}),
+        (
+            lambda model, x: torch.slice_scatter(x, x, 0),
+            X,
+            SCATTERED | {"slice-scatter-by-default"},
+        ),
+        (lambda model, x: torch.slice_scatter(x, x, 0, 0), X, SCATTERED),
         (lambda model, x: x.index_add(0, ROWS[:, 0], x), X, set()),
     ],
 )
