@@ -187,8 +187,8 @@ class WrittenAndTried(Frames):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.convolve(x)
         tried = torch.slice_scatter(self.frames, torch.relu(y), 2, 0, 1)
-        self.frames[:, :, 2:3] = y * 2
-        return self.frames.sum(2) + tried.sum(2)
+        self.frames[:, :, 2:3] = y * 2 + self.frames[:, :, 2:3]
+        return self.frames.sum(2) + tried[:, :, 3:].sum(2)
 
 
 @case(
