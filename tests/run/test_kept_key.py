@@ -75,7 +75,7 @@ class Machine:
     def cache(self):
         return self.folder / "cache"
 
-    def installed_as(self, looked):
+    def installed(self, looked):
         return digest_of_content(self.installed_in, self.cache, looked)
 
     @property

@@ -32,7 +32,7 @@ def asked(tmp_path, monkeypatch, toolchain):
 
 def command(tmp_path):
     made = Toolchain(tmp_path / "cache", sys.executable)
-    assert made.installed
+    assert made.installed()
     made.keep_facts()
     return made.python_env()
 
