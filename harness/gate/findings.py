@@ -18,7 +18,7 @@ from harness.runs.commands import HERE, Places, explain_command
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, Verdict
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import ENDS_AT, FALLS_BACK_TO_NOTHING, Stage
+from harness.wire.vocabulary import ENDS_AT, FALLS_BACK_TO_NOTHING, SIZES_VIOLATED, Stage
 
 
 class Gate(enum.StrEnum):
@@ -305,9 +305,8 @@ _INSTEAD: Final = {
     Stage.SPLIT: "mend what it says, so that the graph can be split",
     Stage.COMPILE: "mend what it says, so that the split model runs as the model does",
 }
-_SIZES_VIOLATED: Final = "Constraints violated"  # as torch says it of stated dynamic shapes
 _INSTEAD_OF: Final = {
-    _SIZES_VIOLATED: (
+    SIZES_VIOLATED: (
         "state as one size what has to be equal (x:0,y:0=2:64 in a models file), leave out what "
         "the model fixes, or narrow the range"
     ),
@@ -338,6 +337,6 @@ def _mistake(case: str, reason: str, declared_at: str) -> str:
     if match is None:
         found = re.search(f"{FALLS_BACK_TO_NOTHING}: .*", reason)
         return f"{declared_at}: {case} {found[0]}" if found else ""
-    kind = _SIZES_VIOLATED if _SIZES_VIOLATED in reason else match["error"]
+    kind = SIZES_VIOLATED if SIZES_VIOLATED in reason else match["error"]
     instead = _INSTEAD_OF.get(kind, _INSTEAD[Stage(match["stage"])])
     return f"{declared_at}: {case} cannot be asked, {reason}{instead and f'; instead, {instead}'}"

@@ -17,6 +17,7 @@ from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inp
 from harness.rig.cell.sharing import Shared, graph_lines
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines, engine_children
+from harness.rig.oracles.completion import first_line
 from harness.rig.oracles.finding import Finding
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
@@ -197,12 +198,8 @@ def refusal(case: Case, stage: Stage, error: BaseException) -> str:
 
 
 def raised_by(case: Case, error: BaseException) -> str:
-    """The exception's name and first line, with what torch lists below it, and where it was raised.
-
-    Sizes that a model does not take are listed below a first line that tells of none.
-    """
-    first, *more = str(error).strip().splitlines() or [""]
-    said = " ".join([first, *(line.strip() for line in more if line.startswith("  - "))])
+    """The exception's name, first line and what torch lists below it, and where it was raised."""
+    said = first_line(error, lists=True)
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return f"{what}{_place(case, error)}"
 

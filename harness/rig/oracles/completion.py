@@ -40,6 +40,16 @@ _COMPREHENSIONS = re.compile(r"(\.<locals>\.<(list|dict|set)comp>)+$")
 _SPACE = re.compile(r"\s+")
 
 
+def first_line(error: BaseException, *, lists: bool = False) -> str:
+    """The first line of an exception's message; with ``lists`` what torch lists below it, too.
+
+    Sizes that a model does not take are listed below a first line that tells of none.
+    """
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    told = lines[:1] + [line for line in lines[1:] if lists and line.startswith("  - ")]
+    return " ".join(line.strip() for line in told)
+
+
 def normalise(error: BaseException, most: int | None = MAX_MESSAGE, *, lists: bool = False) -> str:
     """The type and first line of an exception, in a form that is the same on every machine.
 
@@ -47,11 +57,9 @@ def normalise(error: BaseException, most: int | None = MAX_MESSAGE, *, lists: bo
 
     Args:
         most: characters; all where it is None.
-        lists: with what torch lists below the first line: sizes that a model does not take.
+        lists: as `first_line`.
     """
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    told = lines[:1] + [line for line in lines[1:] if lists and line.startswith("  - ")]
-    text = " ".join(line.strip() for line in told)
+    text = first_line(error, lists=lists)
     text = _SPACE.sub(" ", _PATH.sub("", _ADDRESS.sub("0x…", text)))
     name = type(error).__name__
     return f"{name}: {text}"[:most] if text else name

@@ -28,7 +28,7 @@ from harness.rig.lanes import Lane, PackageLane
 from harness.rig.package.compile_hooks import NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
 from harness.rig.questions.picture import split_graph
-from harness.wire.vocabulary import Stage
+from harness.wire.vocabulary import SIZES_VIOLATED, Stage
 
 NAMED = "as asked"
 NO_CONVERTER = "no converter"
@@ -38,8 +38,6 @@ _NOT_SO_SIZED = (
     "fixes, state what has to be equal as one size (x:0,y:0=2:64), narrow the range, or change "
     "the model; torch.export.export says"
 )
-#: How torch begins where it has traced the model, and found that a size cannot vary as stated.
-_OF_SIZES = "Constraints violated"
 _GIVEN = {
     "torch_executed_ops": "--fallback OP for each op, or fallback in a models file",
     **dict.fromkeys(
@@ -85,7 +83,7 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
     if isinstance(prepared.cause, NothingFallsBack | Mistake):
         return {"case": name, "wrong": str(prepared.cause)}
     if prepared.stage is Stage.CAPTURE:
-        instead = _NOT_SO_SIZED if _OF_SIZES in str(prepared.cause) else _NOT_EXPORTED
+        instead = _NOT_SO_SIZED if SIZES_VIOLATED in str(prepared.cause) else _NOT_EXPORTED
         told = raised_by(case, prepared.cause)
         return {"case": name, "wrong": f"{name}: {instead}: {told}"}
     said = next(iter(str(prepared.cause).strip().splitlines()), "")
