@@ -10,7 +10,7 @@
                      state.json        how far the run is
                      lock              held by the one process that writes
                      candidates/       the files of candidates (harness.runs.candidates)
-                     failures/         at the end: one text file a failing cell
+                     failures/         at the end: one text file a failing case
                      records.parquet   at the end: one row a cell and oracle
                      summary.json      at the end, last of all
     results/latest                     a symbolic link to the newest run
@@ -234,26 +234,27 @@ _LONGEST_NAME = 200  # below the 255 bytes of common file systems
 
 
 def write_failures(folder: Path, records: Iterable[CellRecord], places: Places = HERE) -> None:
-    """One file for each failing cell, and no file for any other."""
-    texts = {
-        file_name(record): evidence_text(record, places) for record in records if record.failures
-    }
+    """One file for each case that fails, with its failing cells, and no file for any other."""
+    failing: dict[str, list[CellRecord]] = {}
+    for record in records:
+        if record.failures:
+            failing.setdefault(_file_name(record.key.case), []).append(record)
     with written_to(folder):
         folder.mkdir(exist_ok=True)
         for old in folder.glob("*.txt"):
-            if old.name not in texts:  # from before a resume in which the cell passed
+            if old.name not in failing:  # from before a resume in which the case passed
                 old.unlink()
-    for name, text in texts.items():
+    for name, cells in failing.items():
+        text = "\n".join(evidence_text(record, places) for record in cells)
         replace_file(folder / name, text.encode(errors="replace"), durable=False)
 
 
-def file_name(record: CellRecord) -> str:
-    """The file's name: the cell's id, shortened by a digest where it is too long for a name."""
-    name = record.key.cell_id
-    if len(name.encode()) > _LONGEST_NAME:
-        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-        name = name.encode()[: _LONGEST_NAME - 17].decode(errors="ignore") + "~" + digest
-    return f"{name}.txt"
+def _file_name(case: str) -> str:
+    """The file's name: the case's, shortened by a digest where it is too long for a name."""
+    if len(case.encode()) > _LONGEST_NAME:
+        digest = hashlib.sha256(case.encode()).hexdigest()[:16]
+        case = case.encode()[: _LONGEST_NAME - 17].decode(errors="ignore") + "~" + digest
+    return f"{case}.txt"
 
 
 def evidence_text(record: CellRecord, places: Places = HERE) -> str:

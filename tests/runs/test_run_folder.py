@@ -230,25 +230,29 @@ def test_the_table_has_a_typed_row_for_each_cell_and_oracle_and_loses_no_cell(ru
     assert set(table.columns) >= {f"seconds_{stage.replace('-', '_')}" for stage in Stage}
 
 
-def test_each_failing_cell_leaves_its_evidence_and_a_cell_that_passes_now_leaves_none(run):
+def test_each_failing_case_leaves_what_its_cells_say_and_one_that_passes_now_leaves_nothing(
+    tmp_path, origin
+):
+    plan = make_plan(CASES, [subject("2.13.0", "legacy", "export")], ["nonstrict"])
+    run = RunFolder.create(tmp_path, origin, plan)
+    swapped, legacy = key("b"), key("b", route="legacy")
     run.append(stopped(key("a"), "lint: used before it has been defined"))
-    run.append(record(key("b"), failed(Oracle.WIRING, "swapped")))
+    run.append(record(swapped, failed(Oracle.WIRING, "swapped")))
+    run.append(record(legacy, failed(Oracle.WIRING, "another engine")))
     run.append(record(key("c")))
     run.write_results({"schema": SCHEMA}, CASES, run.records())
     folder = run.path / "failures"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        f"{key('a').cell_id}.txt",
-        f"{key('b').cell_id}.txt",
-    ]
-    text = (folder / f"{key('b').cell_id}.txt").read_text()
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+    text = (folder / "b.txt").read_text()
     assert "wiring: wrong-wiring@run: swapped\n    evidence of swapped\n" in text
+    assert "wiring: wrong-wiring@run: another engine\n" in text
     assert "python -m harness explain b --subject 2.13.0 --route export" in text
-    run.append(record(key("b")))
+    run.append(record(swapped), record(legacy))
     run.write_results({"schema": SCHEMA}, CASES, run.records())
-    assert [path.name for path in folder.iterdir()] == [f"{key('a').cell_id}.txt"]
+    assert [path.name for path in folder.iterdir()] == ["a.txt"]
 
 
-def test_a_cell_whose_id_is_too_long_for_a_file_name_still_leaves_its_evidence(tmp_path, origin):
+def test_a_case_whose_name_is_too_long_for_a_file_name_still_leaves_its_evidence(tmp_path, origin):
     names = ["x" * 300, "x" * 299 + "y"]
     plan = make_plan([case(name) for name in names], [SUBJECT], ["nonstrict"])
     run = RunFolder.create(tmp_path, origin, plan)
