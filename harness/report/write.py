@@ -21,6 +21,8 @@ from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
+PAGES = ("report.html", "report.md", "latency.svg", "version-matrix.csv", "version-matrix.svg")
+DEFECTS_DATA = "defects.json"
 PICTURES = ("matrix.png", "version-matrix.png")
 DEFECTS_PICTURE = "defects.png"
 
@@ -41,9 +43,14 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
     def drawn(name: str) -> Callable[[], object]:
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
 
-    with forked(*beside, *map(drawn, pictures)):
-        written = _write(folder, _page_and_data(model))
-    return [*written, *(folder / name for name in pictures)]
+    def page_and_data() -> None:
+        _write(folder, _page_and_data(model))
+
+    # What Arrow writes is written here: a fork has none of the threads that Arrow counts on.
+    with forked(page_and_data, *beside, *map(drawn, pictures)):
+        frames = _write(folder, _frames(model))
+    pages = [folder / name for name in _names(model)]
+    return [*pages, *frames, *(folder / name for name in pictures)]
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -66,23 +73,26 @@ def _defects(model: ReportModel) -> Figure:
     return defects_figure(known.table)
 
 
+def _frames(model: ReportModel) -> dict[str, bytes]:
+    files = frame_files(model.frames)
+    return {f"{FRAMES_FOLDER}/{name}": data for name, data in files.items()}
+
+
+def _names(model: ReportModel) -> list[str]:
+    """What `_page_and_data` makes."""
+    scripts = [f"{SCRIPTS_FOLDER}/{id}.py" for id, each in model.scripts.items() if each.text]
+    return [*PAGES, *([DEFECTS_DATA] if model[DEFECTS] else []), *scripts]
+
+
 def _page_and_data(model: ReportModel) -> dict[str, bytes]:
-    drawn, blocks = draw(model), model[VERSIONS]
-    return {
-        "report.html": page(model, drawn).encode(),
-        "report.md": markdown(model).encode(),
-        "latency.svg": drawn.latency.encode(),
-        "version-matrix.csv": version_csv(blocks).encode(),
-        "version-matrix.svg": drawn.versions.encode(),
-        **(
-            {"defects.json": osv_text(known.table, model.run.started).encode()}
-            if (known := model[DEFECTS])
-            else {}
-        ),
-        **{f"{FRAMES_FOLDER}/{name}": data for name, data in frame_files(model.frames).items()},
-        **{
-            f"{SCRIPTS_FOLDER}/{id}.py": script.text.encode()
-            for id, script in model.scripts.items()
-            if script.text
-        },
-    }
+    drawn, blocks, known = draw(model), model[VERSIONS], model[DEFECTS]
+    texts = [
+        page(model, drawn),
+        markdown(model),
+        drawn.latency,
+        version_csv(blocks),
+        drawn.versions,
+        *([osv_text(known.table, model.run.started)] if known else []),
+        *(script.text for script in model.scripts.values() if script.text),
+    ]
+    return {name: text.encode() for name, text in zip(_names(model), texts, strict=True)}

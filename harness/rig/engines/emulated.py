@@ -41,6 +41,9 @@ BINDING_DELIMITER = "%"
 # How often each engine ran, by payload digest: a program whose engines never ran proves nothing.
 run_counts: collections.Counter[str] = collections.Counter()
 
+# What each emulated engine holds, by its serial number; engines that hold the same share a tuple.
+_slots: dict[int, tuple[str, ...]] = {}
+_held: dict[tuple[str, ...], tuple[str, ...]] = {}
 _segments: dict[str, tuple[Contract, torch.nn.Module]] = {}
 _digests: dict[int, str] = {}  # of each engine object that ran, by its serial number
 # For each of them, which output is which input, by their places.
@@ -103,9 +106,17 @@ def engine_payload(engine: Any) -> bytes:
 def engine_slots(engine: Any) -> tuple[str, ...]:
     """Every slot as text, the engine bytes in base64: what an engine's pickle holds.
 
-    Of an engine of the real runtime, too.
+    Of an engine of the real runtime, too. An emulated one never changes, and is read once.
     """
-    return tuple(_real(engine).__getstate__()[0])
+    real = _real(engine)
+    try:
+        serial = real._emulated_serial()
+    except AttributeError:
+        return tuple(real.__getstate__()[0])
+    if serial not in _slots:
+        slots = tuple(real.__getstate__()[0])
+        _slots[serial] = _held.setdefault(slots, slots)
+    return _slots[serial]
 
 
 def engine_digest(slots: Sequence[str]) -> str:
@@ -115,7 +126,7 @@ def engine_digest(slots: Sequence[str]) -> str:
 
 def _real(engine: Any) -> Any:
     """The script object behind torch's fake wrappers."""
-    return getattr(engine, "real_obj", engine)
+    return engine if isinstance(engine, torch.ScriptObject) else getattr(engine, "real_obj", engine)
 
 
 def _segment_of(engine: Any) -> tuple[str, Contract, torch.nn.Module]:
