@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -13,7 +14,7 @@ from harness.report.draw import plots, version_plot
 from harness.report.draw.defects_plot import defects_figure
 from harness.report.model import ReportModel
 from harness.report.osv import osv_text
-from harness.report.pages.report_page import draw, markdown, page
+from harness.report.pages.report_page import Drawn, draw, markdown, page
 from harness.report.run_frames import FRAMES_FOLDER, frame_files
 from harness.report.sections.defects import DEFECTS
 from harness.report.sections.matrix import MATRIX
@@ -21,8 +22,6 @@ from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
-PAGES = ("report.html", "report.md", "latency.svg", "version-matrix.csv", "version-matrix.svg")
-DEFECTS_DATA = "defects.json"
 PICTURES = ("matrix.png", "version-matrix.png")
 DEFECTS_PICTURE = "defects.png"
 
@@ -43,14 +42,16 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
     def drawn(name: str) -> Callable[[], object]:
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
 
+    texts = _texts(model)
+
     def page_and_data() -> None:
-        _write(folder, _page_and_data(model))
+        drawn = draw(model)
+        _write(folder, {name: text(drawn).encode() for name, text in texts.items()})
 
     # What Arrow writes is written here: a fork has none of the threads that Arrow counts on.
     with forked(page_and_data, *beside, *map(drawn, pictures)):
         frames = _write(folder, _frames(model))
-    pages = [folder / name for name in _names(model)]
-    return [*pages, *frames, *(folder / name for name in pictures)]
+    return [*(folder / name for name in texts), *frames, *(folder / name for name in pictures)]
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -78,21 +79,22 @@ def _frames(model: ReportModel) -> dict[str, bytes]:
     return {f"{FRAMES_FOLDER}/{name}": data for name, data in files.items()}
 
 
-def _names(model: ReportModel) -> list[str]:
-    """What `_page_and_data` makes."""
-    scripts = [f"{SCRIPTS_FOLDER}/{id}.py" for id, each in model.scripts.items() if each.text]
-    return [*PAGES, *([DEFECTS_DATA] if model[DEFECTS] else []), *scripts]
+def _texts(model: ReportModel) -> dict[str, Callable[[Drawn], str]]:
+    """How each text of the report is made of what is drawn, by the name of its file."""
+    texts: dict[str, Callable[[Drawn], str]] = {
+        "report.html": lambda drawn: page(model, drawn),
+        "report.md": lambda _: markdown(model),
+        "latency.svg": lambda drawn: drawn.latency,
+        "version-matrix.csv": lambda _: version_csv(model[VERSIONS]),
+        "version-matrix.svg": lambda drawn: drawn.versions,
+    }
+    if known := model[DEFECTS]:
+        texts["defects.json"] = lambda _: osv_text(known.table, model.run.started)
+    for name, script in model.scripts.items():
+        if script.text:
+            texts[f"{SCRIPTS_FOLDER}/{name}.py"] = partial(_as_it_is, script.text)
+    return texts
 
 
-def _page_and_data(model: ReportModel) -> dict[str, bytes]:
-    drawn, blocks, known = draw(model), model[VERSIONS], model[DEFECTS]
-    texts = [
-        page(model, drawn),
-        markdown(model),
-        drawn.latency,
-        version_csv(blocks),
-        drawn.versions,
-        *([osv_text(known.table, model.run.started)] if known else []),
-        *(script.text for script in model.scripts.values() if script.text),
-    ]
-    return {name: text.encode() for name, text in zip(_names(model), texts, strict=True)}
+def _as_it_is(text: str, _: Drawn) -> str:
+    return text

@@ -25,6 +25,7 @@ from harness.rig.capture.lacking import lacking
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import Lane, PackageLane
+from harness.rig.oracles.completion import first_line
 from harness.rig.package.compile_hooks import NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
 from harness.rig.questions.picture import split_graph
@@ -86,8 +87,7 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
         instead = _NOT_SO_SIZED if SIZES_VIOLATED in str(prepared.cause) else _NOT_EXPORTED
         told = raised_by(case, prepared.cause)
         return {"case": name, "wrong": f"{name}: {instead}: {told}"}
-    said = next(iter(str(prepared.cause).strip().splitlines()), "")
-    refused = f"{type(prepared.cause).__name__}: {said}"
+    refused = f"{type(prepared.cause).__name__}: {first_line(prepared.cause)}"
     return {"case": name, "refused": refused, "lacks": list(lacking(capture(case, "nonstrict")))}
 
 
