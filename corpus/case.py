@@ -87,8 +87,9 @@ class Program:
     ``ranges`` are the ranges of its dynamic dimensions where these differ from ``bounds``.
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
-    is not what `compile` was given; ``shapes_for_save`` are likewise the dynamic shapes that `save`
-    is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is
+    is not what `compile` was given, and ``given_by`` the word by which `save` is given what is
+    positional, of which ``inputs`` is the old one; ``shapes_for_save`` are likewise the dynamic
+    shapes that `save` is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is
     what a user does to the exported program first, such as saving and loading it;
     ``after_compile`` is what a user does with the compiled module, called with the example, before
     saving it.
@@ -103,6 +104,7 @@ class Program:
     ranges: tuple[tuple[int, int | None], ...] = ()
     archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
+    given_by: str = "arg_inputs"
     shapes_for_save: Any = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
     after_compile: Callable[[GraphModule, Inputs], GraphModule] | None = None
@@ -151,7 +153,8 @@ class Case:
     inlined and reloaded program are always compared bit for bit. ``capture`` is the one mode
     that it is captured in, whatever a run asks for; None leaves it to the run. ``full``
     says that it is for a full run alone, ``cross`` that it is cross-compiled, too. ``dynamic``
-    tells whether its program has dynamic dimensions, ``settings`` what
+    tells whether its program has dynamic dimensions, ``state`` whether it writes to its own
+    buffers, ``settings`` what
     `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back, ``save_keywords`` what
     `torch_tensorrt.save` is given beside what a route gives it, and ``imports`` the modules that a
     process has to import before it loads the program (custom ops). ``lanes`` are those that a run
@@ -172,6 +175,7 @@ class Case:
     full: bool = False
     cross: bool = False
     dynamic: bool = False
+    state: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     save_keywords: tuple[tuple[str, Any], ...] = ()
     imports: tuple[str, ...] = ()
@@ -208,6 +212,7 @@ def case(
     capture: str | None = None,
     cross: bool = False,
     dynamic: bool = False,
+    state: bool = False,
     settings: Mapping[str, Any] | None = None,
     save_keywords: Mapping[str, Any] | None = None,
     imports: Sequence[str] = (),
@@ -243,6 +248,7 @@ def case(
             capture=capture,
             cross=cross,
             dynamic=dynamic,
+            state=state,
             settings=tuple((settings or {}).items()),
             save_keywords=tuple((save_keywords or {}).items()),
             imports=tuple(imports),

@@ -304,6 +304,7 @@ class TwoBuffers(torch.nn.Module):
     fallback=["aten.add_.Tensor", "aten.mul_.Tensor"],
     wiring=True,
     lanes=("graph",),  # lowering leaves no op that writes in place
+    state=True,
 )
 def two_mutated_buffers() -> Program:
     return Program(floats((2, 8)), model=TwoBuffers())

@@ -44,6 +44,7 @@ class InSubmodules(torch.nn.Module):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_of_submodules() -> Program:
     return Program(step, model=InSubmodules())
@@ -61,6 +62,7 @@ class OneEngine(Cache):
     fallback=["aten.index_copy.default", "aten.index_copy_.default", "aten.index_put.default"],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_written_by_a_fallback() -> Program:
     return Program(step, model=OneEngine())
@@ -80,6 +82,7 @@ class Prefix(Cache):
     wiring=True,
     lanes=PACKAGE,
     dynamic=True,
+    state=True,
 )
 def cache_written_up_to_a_dynamic_size() -> Program:
     tokens = torch.export.Dim("tokens", min=1, max=LENGTH - 2)
@@ -111,6 +114,7 @@ def _two_tokens(generator: torch.Generator, _: int | None) -> Inputs:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_written_from_an_item() -> Program:
     return Program(_two_tokens, model=AtAnItem())
@@ -143,6 +147,7 @@ def _row(generator: torch.Generator, _: int | None) -> Inputs:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_channels_last() -> Program:
     return Program(_row, model=ByChannels())
@@ -160,6 +165,7 @@ class ReadByChannels(Frames):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_channels_last_read_by_a_fallback() -> Program:
     return Program(floats((1, 3, 1, 4)), model=ReadByChannels())
@@ -178,6 +184,7 @@ class TriedAndWritten(Frames):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_tried_in_one_engine_and_written_in_another() -> Program:
     return Program(floats((1, 3, 1, 4)), model=TriedAndWritten())
@@ -197,6 +204,7 @@ class WrittenAndTried(Frames):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_written_in_one_engine_and_tried_in_a_later() -> Program:
     return Program(floats((1, 3, 1, 4)), model=WrittenAndTried())
@@ -224,6 +232,7 @@ class Attention(Cache):
     fallback=SOFTMAX,
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def attention_with_its_softmax_in_pytorch() -> Program:
     return Program(step, model=Attention())
@@ -241,6 +250,7 @@ class ReadInPyTorch(Cache):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_read_by_a_fallback() -> Program:
     return Program(step, model=ReadInPyTorch())
@@ -258,6 +268,7 @@ class Window(Cache):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_as_a_moving_window() -> Program:
     return Program(floats((1, HEADS, 1, WIDTH)), model=Window())
@@ -277,6 +288,7 @@ class WrittenInBoth(Cache):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def cache_written_on_both_sides() -> Program:
     return Program(step, model=WrittenInBoth())
@@ -333,6 +345,7 @@ def _token(generator: torch.Generator, _: int | None) -> Inputs:
     requires=("transformers",),
     wiring=True,
     lanes=PACKAGE,
+    state=True,
 )
 def static_cache_of_transformers() -> Program:
     return Program(_token, model=Static())

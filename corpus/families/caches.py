@@ -111,6 +111,7 @@ class Running(torch.nn.Module):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_in_one_engine() -> Program:
     return Program(step, model=InOneEngine())
@@ -122,6 +123,7 @@ def cache_in_one_engine() -> Program:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_read_by_two_engines() -> Program:
     return Program(step, model=ReadByTwo())
@@ -134,6 +136,7 @@ def cache_read_by_two_engines() -> Program:
     wiring=True,
     full=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_written_twice() -> Program:
     return Program(step, model=WrittenTwice())
@@ -145,6 +148,7 @@ def cache_written_twice() -> Program:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_written_after_reading() -> Program:
     return Program(step, model=WrittenLast())
@@ -157,6 +161,7 @@ def cache_written_after_reading() -> Program:
     wiring=True,
     full=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_written_by_slice() -> Program:
     return Program(floats((1, HEADS, 1, WIDTH)), model=BySlice())
@@ -169,6 +174,7 @@ def cache_written_by_slice() -> Program:
     wiring=True,
     full=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def two_caches_and_a_count() -> Program:
     return Program(step, model=TwoCaches())
@@ -180,6 +186,7 @@ def two_caches_and_a_count() -> Program:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def running_state() -> Program:
     return Program(floats((1, 4)), model=Running())
@@ -204,6 +211,7 @@ class SumOfTwo(torch.nn.Module):
     wiring=True,
     dynamic=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def running_state_of_two_inputs() -> Program:
     return Program(
@@ -232,6 +240,7 @@ class Noted(torch.nn.Module):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def state_that_is_only_written() -> Program:
     return Program(floats((2, 8)), model=Noted())
@@ -251,6 +260,7 @@ class Taught(Running):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def state_and_no_output() -> Program:
     return Program(floats((1, 4)), model=Taught())
@@ -275,6 +285,7 @@ def _step_with_keys(generator: torch.Generator, size: int | None) -> Inputs:
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def input_named_like_the_cache() -> Program:
     return Program(_step_with_keys, model=TwoOfOneName())
@@ -307,6 +318,7 @@ class NamedLikeALiftedState(torch.nn.Module):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def input_named_like_a_lifted_state() -> Program:
     return Program(floats((2, 8), (2, 8)), model=NamedLikeALiftedState())
@@ -324,6 +336,7 @@ class ScatteredToTheEnd(Cache):
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_scattered_to_the_end() -> Program:
     return Program(floats((1, HEADS, LENGTH - 4, WIDTH)), model=ScatteredToTheEnd())

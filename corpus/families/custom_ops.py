@@ -128,6 +128,7 @@ class Remembering(torch.nn.Module):
     ],
     wiring=True,
     imports=IMPORTS,
+    state=True,
 )
 def custom_op_that_writes() -> Program:
     return Program(floats((2, 8)), model=Remembering())

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
+from corpus.families.cache_forms import OneEngine, Window
+from corpus.families.caches import HEADS, WIDTH, step
 from corpus.families.dynamic_shapes import BOUNDS, batch, with_twice_as_many
 from corpus.inputs import DYNAMIC, floats
 
@@ -266,3 +270,88 @@ def saved_twice() -> Program:
 )
 def refitted_before_save() -> Program:
     return Program(floats((2, 8)), model=Linears(), after_compile=refitted)
+
+
+def module_of_its_program(compiled: GraphModule, example: Inputs) -> GraphModule:
+    """The module that the program of the compiled one has, where its engines are ops of a graph.
+
+    Up to 2.10 there is one exporter, and no word that chooses it.
+    """
+    package: Any = importlib.import_module("torch_tensorrt")
+    export: Any = package.dynamo.export
+    chosen = "use_legacy_exporter"
+    taken = chosen in inspect.signature(export).parameters
+    return export(compiled, **({chosen: True} if taken else {})).module()  # type: ignore[no-any-return]
+
+
+def pickled(compiled: GraphModule, example: Inputs) -> GraphModule:
+    """What `torch.save` and `torch.load` make of the compiled module."""
+    file = io.BytesIO()
+    torch.save(compiled, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)  # type: ignore[no-any-return]
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a compiled module that was pickled, which loses what its graph says of its engines",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+)
+def pickled_before_save() -> Program:
+    return Program(floats((2, 8)), model=Linears(), after_compile=pickled)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="state that a program declares as written, taken for an output once more by `save`",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+    state=True,
+)
+def module_of_a_program_with_a_window() -> Program:
+    return Program(
+        floats((1, HEADS, 1, WIDTH)), model=Window(), after_compile=module_of_its_program
+    )
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a cache that a program's engine returns beside its outputs, and that is exported again",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+    state=True,
+)
+def module_of_a_program_with_a_cache() -> Program:
+    return Program(step, model=OneEngine(), after_compile=module_of_its_program)
+
+
+class Pipeline(torch.nn.Module):
+    """A module of a user's own around a model, which gives what that returns a name."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> dict[str, torch.Tensor]:
+        (scores,) = pytree.tree_leaves(self.model(x, position))
+        return {"scores": scores}
+
+
+def in_a_pipeline(compiled: GraphModule, example: Inputs) -> GraphModule:
+    return torch.export.export(Pipeline(compiled), example.args).module(check_guards=False)
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a compiled module with a cache inside of a larger one that returns a dictionary",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+    state=True,
+)
+def compiled_inside_of_a_pipeline() -> Program:
+    return Program(step, model=Pipeline(OneEngine()), after_compile=in_a_pipeline)

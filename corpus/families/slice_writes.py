@@ -158,6 +158,7 @@ class EverySecond(torch.nn.Module):
     fallback=[RELU],
     eager_tolerance=1e-5,
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def cache_written_with_a_step() -> Program:
     return Program(floats((1, 2, 4, 4)), model=EverySecond())
@@ -241,6 +242,7 @@ class Shifted(torch.nn.Module):
     catches="a window that is shifted by slices at each call",
     fallback=[RELU],
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def window_shifted_at_each_call() -> Program:
     return Program(floats((2, 1)), model=Shifted())
@@ -349,6 +351,7 @@ def _pair(generator: torch.Generator, _: int | None) -> Inputs:
     catches="a buffer that is written by a model that takes a pair: the pair is never unpacked",
     fallback=[RELU],
     lanes=PACKAGE_ALONE,
+    state=True,
 )
 def buffer_written_beside_a_pair() -> Program:
     return Program(_pair, model=BesideAPair())

@@ -25,6 +25,7 @@ SAVES: Final = (
     Route.NO_RETRACE_EXPORT,
     Route.NO_RETRACE_NO_INPUTS,
     Route.RETRACE_DYNAMIC_LEGACY,
+    Route.EXPORTED,
 )
 
 #: A tensor's content, which stands behind its type and shape.

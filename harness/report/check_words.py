@@ -218,7 +218,7 @@ def _sign(answer: ModelAnswer, release: str, route: Route) -> str:
 def call_words(route: Route, *releases: str) -> str:
     """What a user of these releases writes: m is the compiled module and f the file."""
     call = stated(route, *releases)
-    return call if call.startswith("save(m, f") else call.replace("save(", "save(m, f, ")
+    return call if ", f" in call else call.replace("save(", "save(m, f, ")
 
 
 def stated(route: Route, *releases: str) -> str:

@@ -159,13 +159,16 @@ class CaseInfo:
     lanes: tuple[Lane, ...] = (Lane.GRAPH,)  # that a run takes it through
     full: tuple[Lane, ...] = ()  # of these, those that only a full run takes it through
     dynamic: bool = False  # has dynamic dimensions
+    state: bool = False  # writes to its own buffers
     containers: bool = False  # a user's own is given a list or the like by position
     real_engines: bool = False  # for builders that build real engines, too
     declared_at: str = ""  # file:line, of a case that is not the project's own
     wrong: str = ""  # why a user's own model cannot be asked
 
     def fits(self, route: Route) -> bool:
-        """Whether it has what a route is about: sizes that vary, or what `save` does not take."""
+        """Whether it has what a route is about: sizes that vary, state, or what `save` rejects."""
+        if route.row.state and not self.state:
+            return False
         untaken = self.containers and route is Route.NO_RETRACE_NO_INPUTS
         return self.dynamic or untaken or not route.row.dynamic
 

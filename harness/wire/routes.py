@@ -28,6 +28,7 @@ class RouteRow:
         reaches: the route of the graph lane that a call of the package comes to. Source: `save` in
             torch_tensorrt/_compile.py of 2.6.0 to 2.14.0.
         dynamic: whether only a model with dynamic dimensions is asked.
+        state: whether only a model that writes to its own buffers is asked.
         newer: whether only releases from 2.11 on have it, whose `create_trt_exp_program` takes
             dynamic shapes.
         inlines: whether an inliner takes part.
@@ -43,6 +44,7 @@ class RouteRow:
     call: str = ""
     reaches: Route | None = None
     dynamic: bool = False
+    state: bool = False
     newer: bool = False
     inlines: bool = True
     legacy: bool = False
@@ -71,6 +73,7 @@ class Route(enum.StrEnum):
     RETRACE = "retrace"
     RETRACE_DYNAMIC = "retrace-dynamic"
     RETRACE_DYNAMIC_LEGACY = "retrace-dynamic-legacy"
+    EXPORTED = "save-exported"
 
     @property
     def row(self) -> RouteRow:
@@ -163,6 +166,16 @@ ROUTES: Mapping[Route, RouteRow] = {
         gives_shapes=True,
         save={"retrace": True, "use_legacy_exporter": True},
     ),
+    # `save` exports a module itself, and then gives the program what a user's own call leaves out:
+    # which of its outputs are state. Without state the two are the same program. Up to 2.10 what
+    # `compile` makes of a model with state is wrong in memory, as it is in the next three.
+    Route.EXPORTED: RouteRow(
+        call="save(torch.export.export(m), f)",
+        reaches=Route.DIRECT,
+        state=True,
+        newer=True,
+        gives_shapes=True,
+    ),
 }
 
 #: What a user calls, and the routes by which a defect shows that this call meets: those of the
@@ -183,5 +196,6 @@ USER_CALLS: Mapping[str, tuple[Route, ...]] = {
         Route.LEGACY_NO_INPUTS,
     ),
     "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
+    "save(torch.export.export(m), f)": (Route.EXPORTED,),
     "cross_compile": (Route.CROSS, Route.CROSS_LEGACY),
 }

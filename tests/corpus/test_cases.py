@@ -5,10 +5,18 @@ import torch
 import torch.utils._pytree as pytree
 
 import corpus.case
-from corpus.case import Family, Origin, Program, UnknownCase, all_cases, case, find_case
+from corpus.case import Family, Inputs, Origin, Program, UnknownCase, all_cases, case, find_case
 from corpus.inputs import floats
 
 CASES = [case for case in all_cases() if not case.full]
+
+
+def writes_to_its_buffers(model: torch.nn.Module, example: Inputs) -> bool:
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    if before:
+        with torch.no_grad():
+            model.eval()(*example.args, **example.kwargs)
+    return not all(torch.equal(before[name], buffer) for name, buffer in model.named_buffers())
 
 
 def test_the_corpus_is_what_it_is_meant_to_be():
@@ -30,6 +38,10 @@ def test_a_case_says_what_it_is_and_its_inputs_are_those_of_the_seed(case):
     program = case.build()
     assert (program.split is not None) == (case.origin is not Origin.EXPORTED)
     assert case.dynamic is (program.bounds is not None)
+    if "package" in case.lanes:
+        assert program.model is not None
+        example = program.inputs(torch.Generator().manual_seed(case.seed), None)
+        assert case.state is writes_to_its_buffers(program.model, example)
 
     def leaves(seed: int) -> list[torch.Tensor]:
         made = program.inputs(torch.Generator().manual_seed(seed), None)

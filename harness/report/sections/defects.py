@@ -45,6 +45,7 @@ BRIEF_CALLS: Final[Mapping[str, str]] = {
     "save(dynamic_shapes)": "dynamic shapes",
     "save(retrace=False)": "retrace =False",
     "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
+    "save(torch.export.export(m), f)": "export, save",
     "cross_compile": "cross",
 }
 #: What a user sees of a defect, by the tone of a mark.

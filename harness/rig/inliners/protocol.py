@@ -19,6 +19,8 @@ from harness.wire.vocabulary import Stage
 
 #: In the `meta` of a module: the buffers whose new values stand behind its outputs, from 2.14 on.
 COPIED_BACK = "_copyback_mutation_buffers"
+#: Likewise: whether these stand there no more, since a program has declared them.
+DECLARED = "_copyback_mutations_declared"
 
 
 class LoadError(Exception):
@@ -87,6 +89,7 @@ class Inlining:
         self.inlined = _LazyGraphModule(inlined, copy.deepcopy(inlined.graph))
         if COPIED_BACK in inlined.meta:
             self.inlined.meta[COPIED_BACK] = inlined.meta[COPIED_BACK]
+            self.inlined.meta[DECLARED] = inlined.meta.get(DECLARED, False)
             for name, state in inlined.named_buffers(recurse=False):
                 if name in inlined.meta[COPIED_BACK] and not hasattr(self.inlined, name):
                     self.inlined.register_buffer(name, state)  # no node reads it, code may write

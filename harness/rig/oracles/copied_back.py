@@ -13,14 +13,14 @@ from typing import Any
 
 from torch.fx import GraphModule, Node
 
-from harness.rig.inliners.protocol import COPIED_BACK
+from harness.rig.inliners.protocol import COPIED_BACK, DECLARED
 
 
 def returned_places(module: GraphModule) -> list[int]:
     """The indices of the graph's outputs that a split or inlined module gives to its caller."""
     outputs = _outputs(module)
     behind = 0
-    if not module.meta.get("_copyback_mutations_declared"):
+    if not module.meta.get(DECLARED):
         behind = len(module.meta.get(COPIED_BACK) or ())
     kept = enumerate(outputs[: len(outputs) - behind])
     return [place for place, output in kept if not _is_mutation(output)]

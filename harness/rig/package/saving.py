@@ -36,11 +36,11 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
 
     Made anew for every call: what one writes to, no other is given.
     """
-    given = copy.deepcopy(captured.given_to_save)
+    given, word = copy.deepcopy(captured.given_to_save), captured.program.given_by
     arguments: dict[str, Any] = {
-        "arg_inputs": list(given.args),
+        word: list(given.args),
         "kwarg_inputs": dict(given.kwargs),
-        **route.row.save,
+        **{word if name == "arg_inputs" else name: by for name, by in route.row.save.items()},
         **copy.deepcopy(dict(captured.case.save_keywords)),
     }
     if (shapes := captured.shapes_given(route)) is not None:
@@ -67,9 +67,23 @@ def save_like_a_user(
     arguments = user_arguments(prepared.captured, route)
     clock.enter(Stage.EXPORT)
     with _stages_told(package, clock, inlining, back):
-        package.save(prepared.split, str(archive), **arguments)
+        if route is Route.EXPORTED:
+            package.save(_exported_by_a_user(prepared.captured, prepared.split), str(archive))
+        else:
+            package.save(prepared.split, str(archive), **arguments)
     clock.leave()
     back.archive_bytes = archive.stat().st_size
+
+
+def _exported_by_a_user(captured: CapturedProgram, compiled: GraphModule) -> ExportedProgram:
+    """The program of a compiled module as its user exports it, which `save` takes as well."""
+    args, kwargs = captured.given_to_save.args, captured.given_to_save.kwargs
+    return torch.export.export(
+        compiled,
+        copy.deepcopy(args),
+        copy.deepcopy(dict(kwargs)),
+        dynamic_shapes=captured.shapes_given(Route.EXPORTED),
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import corpus
 from corpus import elsewhere
 from corpus.case import (
     Case,
+    Inputs,
     all_cases,
     corpus_digest,
     find_case,
@@ -59,8 +60,8 @@ def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
     """A case as the controller sees it.
 
-    The project's own cases declare whether they have dynamic dimensions, since to build a model can
-    take seconds; others need not, and are built.
+    The project's own cases declare whether they have dynamic dimensions and state, since to build a
+    model can take seconds; others need not, and are built.
     """
     built = _built(case, opened) if is_from_elsewhere(case) else {}
     return CaseInfo(
@@ -76,6 +77,7 @@ def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
         lanes=tuple(map(Lane, case.lanes)),
         full=tuple(map(Lane, only_when_full(case))),
         dynamic=case.dynamic or bool(built.get("dynamic")),
+        state=case.state or bool(built.get("state")),
         containers=bool(built.get("containers")),
         # Whoever brings cases and names a builder of real engines asks for both.
         real_engines=is_from_elsewhere(case) or case.name in REAL_ENGINES,
@@ -91,6 +93,15 @@ def _declared_at(case: Case) -> str:
     return f"{Path(code.co_filename).resolve()}:{code.co_firstlineno}"
 
 
+def _writes_state(model: torch.nn.Module, example: Inputs) -> bool:
+    """Whether a call changes the model's own buffers, as it does those of this process's copy."""
+    before = [buffer.clone() for buffer in model.buffers()]
+    if before:
+        with torch.no_grad():
+            model.eval()(*example.args, **example.kwargs)
+    return not all(map(torch.equal, before, model.buffers()))
+
+
 def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
     """What its program is like, or what is wrong with it, found in a fork of this process.
 
@@ -100,15 +111,18 @@ def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
     """
 
     def build() -> dict[str, Any]:
+        known: dict[str, Any] = {}
         try:
             program = case.build()
-            given = program.inputs(torch.Generator(), None).args
-            contained = any(isinstance(each, list | tuple | dict) for each in given)
-            return {"dynamic": program.dynamic_shapes is not None, "containers": contained}
+            given = program.inputs(torch.Generator(), None)
+            known["dynamic"] = program.dynamic_shapes is not None
+            known["containers"] = any(isinstance(each, list | tuple | dict) for each in given.args)
+            known["state"] = program.model is not None and _writes_state(program.model, given)
         except WrongModel as error:
             return {"wrong": str(error)}
         except Exception:  # noqa: BLE001 - somebody's model, whatever it raises
-            return {}
+            pass
+        return known
 
     def build_and_tell() -> dict[str, Any]:
         return {**build(), "opened": opened.below(sources_elsewhere())}

@@ -319,6 +319,12 @@ def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Itera
         given += ["use_legacy_exporter=True"] if route.is_legacy else []
         yield f"crossed = torch_tensorrt.dynamo.export({', '.join(given)})"
         yield "torch.export.save(crossed, file)"
+    elif route is Route.EXPORTED:
+        given = ["compiled", "tuple(inputs)", *(["keywords"] if captured.example.kwargs else [])]
+        if captured.shapes_given(route) is not None:
+            given.append("dynamic_shapes=shapes")
+        yield block("exported = torch.export.export(", given, ")")
+        yield "torch_tensorrt.save(exported, file)"
     elif route is not Route.COMPILE:
         given = _given_to_save(captured, route, writer)
         yield block("torch_tensorrt.save(", ["compiled", "file", *given], ")")
@@ -336,6 +342,8 @@ def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) 
             keywords.pop(name, None)
         else:
             keywords[name] = writer.value(value)
+    if "arg_inputs" in keywords:
+        keywords = {captured.program.given_by: keywords.pop("arg_inputs"), **keywords}
     if captured.shapes_given(route) is not None:
         own = captured.program.shapes_for_save is not None
         keywords["dynamic_shapes"] = "shapes_for_save" if own else "shapes"
