@@ -87,9 +87,8 @@ class Program:
     ``ranges`` are the ranges of its dynamic dimensions where these differ from ``bounds``.
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
-    is not what `compile` was given, and ``given_by`` the word by which `save` is given what is
-    positional, of which ``inputs`` is the old one; ``shapes_for_save`` are likewise the dynamic
-    shapes that `save` is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is
+    is not what `compile` was given; ``shapes_for_save`` are likewise the dynamic shapes that `save`
+    is given in the place of ``dynamic_shapes``, and ``bounds`` their range. ``before_compile`` is
     what a user does to the exported program first, such as saving and loading it;
     ``after_compile`` is what a user does with the compiled module, called with the example, before
     saving it.
@@ -104,7 +103,6 @@ class Program:
     ranges: tuple[tuple[int, int | None], ...] = ()
     archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
-    given_by: str = "arg_inputs"
     shapes_for_save: Any = None
     before_compile: Callable[[ExportedProgram], ExportedProgram] | None = None
     after_compile: Callable[[GraphModule, Inputs], GraphModule] | None = None

@@ -204,27 +204,6 @@ def containers_as_inputs() -> Program:
     return Program(_containers, model=Containers())
 
 
-class Rows(torch.nn.Module):
-    def forward(self, rows: list[torch.Tensor], scale: torch.Tensor) -> torch.Tensor:
-        return torch.relu(rows[0] - rows[1]) * scale + rows[1]
-
-
-def _rows(generator: torch.Generator, size: int | None) -> Inputs:
-    first, second, scale = (torch.randn(2, 8, generator=generator) for _ in range(3))
-    return Inputs(([first, second], scale))
-
-
-@case(
-    Family.INTERFACES,
-    catches="a list that `save` is given by the old name of its inputs, taken for several of them",
-    fallback=[RELU],
-    wiring=True,
-    lanes=["package"],
-)
-def list_by_the_old_name() -> Program:
-    return Program(_rows, model=Rows(), given_by="inputs")
-
-
 class ContainersOut(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[NamedPair, None, DataPair]:
         y = torch.relu(x + 1)

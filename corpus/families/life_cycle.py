@@ -275,13 +275,15 @@ def refitted_before_save() -> Program:
 def module_of_its_program(compiled: GraphModule, example: Inputs) -> GraphModule:
     """The module that the program of the compiled one has, where its engines are ops of a graph.
 
-    Up to 2.10 there is one exporter, and no word that chooses it.
+    Up to 2.10 there is one exporter, which takes no inputs and no word that chooses it.
     """
     package: Any = importlib.import_module("torch_tensorrt")
     export: Any = package.dynamo.export
     chosen = "use_legacy_exporter"
-    taken = chosen in inspect.signature(export).parameters
-    return export(compiled, **({chosen: True} if taken else {})).module()  # type: ignore[no-any-return]
+    given: dict[str, Any] = {}
+    if chosen in inspect.signature(export).parameters:
+        given = {chosen: True, "arg_inputs": example.args}
+    return export(compiled, **given).module()  # type: ignore[no-any-return]
 
 
 def pickled(compiled: GraphModule, example: Inputs) -> GraphModule:

@@ -59,6 +59,17 @@ def test_a_mutant_of_a_whole_package_is_found_there(tmp_path):
     assert {row["found"]["lane"] for row in rows if row["found"]} == {"package"}
 
 
+def test_what_a_case_s_user_does_behind_compile_is_done_with_the_mutant(tmp_path):
+    asked = ["--lane", "package", "--functions", "create_trt_exp_program", "--every", "43"]
+    name = "module_of_a_program_with_a_window"
+    done = harness("mutants", "-k", name, "--jobs", "1", "--out", str(tmp_path), *asked)
+    assert done.returncode in (ExitCode.RED, ExitCode.GREEN), done.stderr
+    rows = json.loads((tmp_path / "mutants.json").read_text())
+    marker = 'gm.meta["_copyback_mutations_declared"] = True'
+    (mutant,) = [row for row in rows if f"-        {marker}" in row["difference"]]
+    assert mutant["found"]["case"] == name
+
+
 def test_a_campaign_in_which_the_file_as_it_is_would_be_found_ends_as_our_own_failure(
     exporter, tmp_path, monkeypatch
 ):

@@ -8,6 +8,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from harness.report import style
 from harness.report.draw.plots import MOST_LINES, left_out, new_figure
@@ -51,10 +52,16 @@ def version_figure(blocks: Sequence[VersionBlock]) -> Figure:
 def _draw_key(figure: Figure) -> None:
     top = 1 - 0.2 / figure.get_figheight()
     figure.text(0.012, top, "Cells of each release", fontsize=11, fontweight="bold", va="center")
-    for place, (name, colour, strength) in enumerate(_PARTS):
-        at = _LEFT + 0.125 * place
-        figure.text(at, top, "■", color=colour, alpha=strength, va="center", fontsize=11)
-        figure.text(at + 0.016, top, name, va="center", fontsize=8)
+    figure.legend(
+        handles=[Patch(color=colour, alpha=alpha, label=name) for name, colour, alpha in _PARTS],
+        loc="center left",
+        bbox_to_anchor=(_LEFT - 0.01, top),
+        ncols=len(_PARTS),
+        fontsize=8,
+        handlelength=1.0,
+        columnspacing=1.6,
+        frameon=False,
+    )
 
 
 def _draw_block(axes: Axes, groups: Sequence[Sequence[VersionRow]], top: float) -> None:

@@ -36,11 +36,11 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
 
     Made anew for every call: what one writes to, no other is given.
     """
-    given, word = copy.deepcopy(captured.given_to_save), captured.program.given_by
+    given = copy.deepcopy(captured.given_to_save)
     arguments: dict[str, Any] = {
-        word: list(given.args),
+        "arg_inputs": list(given.args),
         "kwarg_inputs": dict(given.kwargs),
-        **{word if name == "arg_inputs" else name: by for name, by in route.row.save.items()},
+        **route.row.save,
         **copy.deepcopy(dict(captured.case.save_keywords)),
     }
     if (shapes := captured.shapes_given(route)) is not None:

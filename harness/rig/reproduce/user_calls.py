@@ -342,8 +342,6 @@ def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) 
             keywords.pop(name, None)
         else:
             keywords[name] = writer.value(value)
-    if "arg_inputs" in keywords:
-        keywords = {captured.program.given_by: keywords.pop("arg_inputs"), **keywords}
     if captured.shapes_given(route) is not None:
         own = captured.program.shapes_for_save is not None
         keywords["dynamic_shapes"] = "shapes_for_save" if own else "shapes"

@@ -4,7 +4,7 @@
 
 It speaks as `harness.rig.channel` says. Its setup is that of a lane with one subject, and
     {"module": NAME of the mutated module, "mutants": {NAME: [PATH, FIRST, LAST]}, "compiles":
-    whether compiling reaches that module}
+    whether compiling reaches that module, as what a case's user does behind it may anyway}
 where one of the lines FIRST to LAST is run before a mutant can matter. A job names the mutants that
 are asked, the first of which is the file as it is: {"case": NAME, "capture": MODE, "cells":
 [CellKey...], "mutants": [NAME...]}. The release's own records come first, then for each mutant
@@ -118,7 +118,7 @@ class _Worker:
             self._take(path, watched)
         except Exception as error:  # noqa: BLE001 - a text that is no program is no mutant
             return {"unloaded": f"{type(error).__name__}: {error}"}
-        if self._setup["compiles"]:
+        if self._setup["compiles"] or prepared.captured.program.after_compile is not None:
             prepared = self._lane.prepare(case, next(iter(own)).capture, StageClock())
         records = [self._lane.run_cell(prepared, key, StageClock()) for key in own]
         sys.settrace(None)
