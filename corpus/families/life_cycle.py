@@ -321,7 +321,7 @@ def module_of_a_program_with_a_window() -> Program:
 
 @case(
     Family.LIFE_CYCLE,
-    catches="a cache that a program's engine returns beside its outputs, and that is exported again",
+    catches="a cache that a program's engine returns beside its outputs, exported once more",
     fallback=[RELU],
     wiring=True,
     lanes=["package"],
