@@ -107,4 +107,49 @@ STAR = Mend(
     ),
 )
 
-SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR)
+EXPORTED = Mend(
+    defects=("copy-back-of-a-program",),
+    idea="save() reads the list of buffers off the graph of the program that it is given, where "
+    "torch.export has left what compile wrote there, and declares their new values as it does "
+    "those of a module that it exports itself. A program that has declared them says so on the "
+    "same graph, and is left as it is. It costs nothing.",
+    test="A running mean: compile, torch.export.export, save, load, and call it twice.",
+    uncovered="A program that is written by torch.export.save, which no code of the release sees.",
+    patches=(
+        Patch(
+            file=_SAVE,
+            edits=(
+                Edit(
+                    "save",
+                    "module = _declare_aliased_kv_mutations_on_ep(module)",
+                    """
+                    module = _declare_aliased_kv_mutations_on_ep(
+                        module,
+                        copyback_buffers=module.graph_module.meta.get("_copyback_mutation_buffers"),
+                    )
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+AROUND = Mend(
+    defects=("engine-in-a-submodule",),
+    idea="What is lifted is looked up along its path, as torch.export names it, and not as one "
+    "name. It costs nothing.",
+    test="A module that calls a compiled one: export it, and save its module with retrace=False.",
+    patches=(
+        Patch(
+            edits=(
+                Edit(
+                    "lift",
+                    "constants[node.target] = getattr(gm, node.target)",
+                    "constants[node.target] = operator.attrgetter(node.target)(gm)",
+                ),
+            ),
+        ),
+    ),
+)
+
+SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED, AROUND)

@@ -135,6 +135,7 @@ def execute(
                 keeping.settle(taken, records)
                 if unlike := options.launcher.unlike(options.seed) if asked else "":
                     progress.say(f"nothing of this run is kept: {unlike}")
+                    keeping = None
                 else:
                     keeping.keep(asked)
         folder.append(*taken.served.values())

@@ -1,20 +1,26 @@
 """What a run takes of what is kept, what it asks again, and what a difference does."""
 
 import dataclasses
+import zipfile
+from typing import Any
 
 import pytest
 
 from harness.base.errors import SurroundingsError
+from harness.catalogue.releases import EXPORTER_MODULE
 from harness.run import keeping as module
 from harness.run.asked_again import GRAPH_CASES, GRAPH_CELLS, PACKAGE_CELLS, chosen_again
 from harness.run.keeping import Keeping, KeptOptions, is_kept, with_their_compile
 from harness.run.kept_key import Ingredients, part_of
+from harness.run.options import RunOptions
+from harness.run.run import run
 from harness.runs.kept_store import KeptStore
 from harness.toolchain.fingerprint import signature_of
 from harness.wire.oracles import Oracle, Symptom
-from harness.wire.records import CellKey
+from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED
+from harness.workers.launching import LocalLauncher
 from tests.record_builders import by_id, failed, key, planned, provenance, record, unsupported
 
 CASES = tuple(f"case_{number:02}" for number in range(30))
@@ -303,3 +309,47 @@ def test_the_parts_are_the_graph_lane_and_each_package():
         "2.13.0 with segment in pinned",
         "2.14.0 with segment in pinned",
     }
+
+
+class Silent:
+    """Tells nobody how far a run is."""
+
+    def start(self, total: int, done: int) -> None: ...
+
+    def ended(self, record: Any) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+class ChangedLauncher(LocalLauncher):
+    """Machines that were alike when a run began, and are no more when its cells have ended."""
+
+    def __init__(self) -> None:
+        self.told = iter(["", "a machine with another processor came"])
+
+    def unlike(self, seed: int) -> str:
+        return next(self.told)
+
+
+def test_nothing_is_kept_of_a_run_whose_machines_turned_out_to_differ(
+    toolchain, catalogue, tmp_path, monkeypatch, release_specs
+):
+    kept: list[CellRecord] = []
+    monkeypatch.setattr(Keeping, "keep", lambda self, records: kept.extend(records))
+    exporter = tmp_path / "_exporter.py"
+    wheel = zipfile.ZipFile(release_specs["2.14.0"].wheel_path)
+    # Another file, whose programs are equal to the release's.
+    exporter.write_bytes(wheel.read(EXPORTER_MODULE) + b"\nCHANGED = True\n")
+    options = RunOptions(
+        releases="2.14.0",
+        exporter=exporter,
+        like="2.14.0",
+        expression="relu",
+        kept=KeptOptions(rerun=True),
+        out=tmp_path,
+    )
+    run(options, toolchain, catalogue, Silent())
+    assert kept
+    kept.clear()
+    run(dataclasses.replace(options, launcher=ChangedLauncher()), toolchain, catalogue, Silent())
+    assert not kept
