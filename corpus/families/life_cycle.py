@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import io
 import tempfile
 from pathlib import Path
@@ -281,7 +280,7 @@ def module_of_its_program(compiled: GraphModule, example: Inputs) -> GraphModule
     export: Any = package.dynamo.export
     chosen = "use_legacy_exporter"
     given: dict[str, Any] = {}
-    if chosen in inspect.signature(export).parameters:
+    if chosen in export.__kwdefaults__:
         given = {chosen: True, "arg_inputs": example.args}
     return export(compiled, **given).module()  # type: ignore[no-any-return]
 

@@ -195,6 +195,8 @@ def saving_routes(release: Release) -> tuple[Route, ...]:
 
 
 def _goes(case: CaseInfo, route: Route) -> bool:
+    if route.row.state and not case.state:
+        return False
     return route is not Route.RETRACE if case.dynamic else not route.row.dynamic
 
 

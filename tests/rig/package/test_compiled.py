@@ -32,7 +32,7 @@ def test_a_module_that_raises_in_memory_fails_once_and_is_not_asked_to_be_saved(
     label, message, harm = answers[RAISES]["compile"]["failed"]["completion"]
     assert (label, harm) == ("error@compile", "error")
     assert message.startswith("IndexError")
-    assert len(saved(answers, RAISES)) == 3
+    assert len(saved(answers, RAISES)) == 4
     for told in saved(answers, RAISES).values():
         assert (told["state"], told["failed"]) == ("unsupported", {})
         assert told["reason"] == f"compile: ends in {message}"
