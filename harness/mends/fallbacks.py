@@ -258,10 +258,12 @@ OTHER_ATTRIBUTES = Mend(
 )
 
 NOT_PERSISTENT = Mend(
-    defects=("non-persistent-kept",),
+    defects=("non-persistent-kept", "engine-in-a-submodule"),
     idea="A buffer that is not persistent stays so in the parent, and is declared so: its "
-    "value goes with the program's constants, as torch.export has it.",
-    test="A fallback with a non-persistent buffer: the state dict of what is loaded lacks it.",
+    "value goes with the program's constants, as torch.export has it. Such constants, and "
+    "engines, are looked up along their path, as torch.export names them. It costs nothing.",
+    test="A fallback with a non-persistent buffer: the state dict of what is loaded lacks it. A "
+    "module that calls a compiled one: export it, and save its module with retrace=False.",
     patches=(
         Patch(
             edits=(

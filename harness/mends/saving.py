@@ -134,22 +134,4 @@ EXPORTED = Mend(
     ),
 )
 
-AROUND = Mend(
-    defects=("engine-in-a-submodule",),
-    idea="What is lifted is looked up along its path, as torch.export names it, and not as one "
-    "name. It costs nothing.",
-    test="A module that calls a compiled one: export it, and save its module with retrace=False.",
-    patches=(
-        Patch(
-            edits=(
-                Edit(
-                    "lift",
-                    "constants[node.target] = getattr(gm, node.target)",
-                    "constants[node.target] = operator.attrgetter(node.target)(gm)",
-                ),
-            ),
-        ),
-    ),
-)
-
-SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED, AROUND)
+SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED)
