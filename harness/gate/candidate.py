@@ -6,6 +6,8 @@ must not be is worse than the release on any oracle.
 An oracle that was not asked of the release, because the release did not get that far, is a
 special case: the candidate got further, and what fails there was hidden before. That turns the
 gate red except for metadata and unflattening: a program that is silently wrong is worse than none.
+Nor do these two where the release's program computes other numbers and the candidate's does not: a
+wrong program that can be unflattened is as wrong.
 
 A cell of which the release was not asked, since its `compile` failed or it handed the emulation
 what no engine takes, has nothing beside it: where the candidate is right, it is good news.
@@ -73,7 +75,7 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
     good_news: list[Finding] = []
     lost: list[tuple[Verdict, Finding]] = []
     release = like.key.subject
-    further = _got_further(candidate, like)
+    further, mended = _got_further(candidate, like), _computes_again(candidate, like)
     for oracle in Oracle:
         verdict, other = candidate.verdict(oracle), like.verdict(oracle)
         if verdict.outcome is Outcome.NOT_APPLICABLE:
@@ -90,7 +92,8 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
             (findings if red else notes).append(_finding(candidate, verdict, reason))
         elif not other.failed:
             reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"
-            defect = gates(oracle, candidate.key.route)
+            uncovered = mended and oracle.row.noted_when_uncovered
+            defect = gates(oracle, candidate.key.route) and not uncovered
             (findings if defect else notes).append(_finding(candidate, verdict, reason))
         elif _fails_less(verdict, other):
             reason = f"fails less: {said(verdict)}, but {release} has {said(other)}"
@@ -110,6 +113,11 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
 def _got_further(candidate: CellRecord, like: CellRecord) -> bool:
     completed = candidate.verdict(Oracle.COMPLETION).outcome is Outcome.OK
     return completed and like.verdict(Oracle.COMPLETION).failed
+
+
+def _computes_again(candidate: CellRecord, like: CellRecord) -> bool:
+    computes = candidate.verdict(Oracle.VALUES).outcome is Outcome.OK
+    return computes and like.verdict(Oracle.VALUES).failed
 
 
 def _same(verdict: Verdict, other: Verdict) -> bool:

@@ -75,7 +75,7 @@ class OracleRow:
         only_without_inliner: whether a failure is a defect by route direct alone, and elsewhere a
             capability to report.
         noted_when_uncovered: whether a candidate's failure is a note, and not red, where the
-            release did not get far enough to be asked.
+            release did not get far enough to be asked, or its program computes other numbers.
     """
 
     symptom: Symptom

@@ -146,6 +146,23 @@ def test_a_failure_that_only_getting_further_shows_is_red_but_for_metadata(oracl
     assert [good.oracle for good in result.good_news] == [Oracle.COMPLETION]
 
 
+@pytest.mark.parametrize(
+    "oracle", [o for o in Oracle if o not in (Oracle.COMPLETION, Oracle.VALUES)]
+)
+def test_what_only_right_numbers_show_is_red_but_for_metadata_and_unflattening(oracle):
+    def retraced(subject: str, *verdicts: Verdict) -> CellRecord:
+        return record(key("a", subject, "direct"), *verdicts)
+
+    wrong = failed(Oracle.VALUES, "numbers differ")
+    lesser = (Oracle.METADATA, Oracle.UNFLATTEN)
+    result = compare(retraced("file:1a", failed(oracle)), retraced("2.14.0", wrong))
+    assert [each.oracle for each in result.good_news] == [Oracle.VALUES]
+    assert [each.oracle for each in result.findings] == ([] if oracle in lesser else [oracle])
+    assert [each.oracle for each in result.notes] == ([oracle] if oracle in lesser else [])
+    both = compare(retraced("file:1a", wrong, failed(oracle)), retraced("2.14.0", wrong))
+    assert [each.oracle for each in both.findings] == [oracle]
+
+
 def test_a_failure_where_the_release_was_not_asked_for_another_reason_is_worse():
     unasked = not_applicable(Oracle.METADATA, "no reference")
     (finding,) = against([unasked], [failed(Oracle.METADATA)]).findings
