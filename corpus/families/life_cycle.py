@@ -280,7 +280,7 @@ def module_of_its_program(compiled: GraphModule, example: Inputs) -> GraphModule
     export: Any = package.dynamo.export
     chosen = "use_legacy_exporter"
     given: dict[str, Any] = {}
-    if chosen in export.__kwdefaults__:
+    if chosen in (export.__kwdefaults__ or {}):
         given = {chosen: True, "arg_inputs": example.args}
     return export(compiled, **given).module()  # type: ignore[no-any-return]
 
