@@ -31,6 +31,7 @@ CALLS = {
     "save(retrace=False, use_legacy_exporter=False)": SHAPES
     | {"retrace": False, "use_legacy_exporter": False},
 }
+STATE_CALLS = {"save(torch.export.export(m), f)": SHAPES | {"exported": True}}
 DYNAMIC_CALLS = {
     "save(retrace=False), without inputs": {"retrace": False, "arg_inputs": None},
     "save(dynamic_shapes=…)": SHAPES,
@@ -57,7 +58,22 @@ def save(package, user, file, call):
         given["kwarg_inputs"] = None
     if "dynamic_shapes" in given:
         given["dynamic_shapes"] = user.shapes
-    package.save(compiled(package, user), file, **given)
+    module = compiled(package, user)
+    if given.pop("exported", False):
+        shapes = given["dynamic_shapes"]
+        package.save(torch.export.export(module, tuple(args), kwargs, dynamic_shapes=shapes), file)
+    else:
+        package.save(module, file, **given)
+
+
+def calls_of(name):
+    """The calls that are asked of a model: by its sizes, and by whether it writes to its buffers."""
+    model, (args, kwargs) = User(name).model, User(name).example()
+    before = [buffer.clone() for buffer in model.buffers()]
+    model(*args, **kwargs)
+    state = not all(map(torch.equal, before, model.buffers()))
+    sizes = "dynamic" in ROWS[name]
+    return {**CALLS, **(DYNAMIC_CALLS if sizes else {}), **(STATE_CALLS if state else {})}
 
 
 def returned(module, calls):
@@ -130,7 +146,7 @@ def main(release, *names):
     """A row for each model and call of a release; all models without names."""
     package, write = open_release(release), csv.writer(sys.stdout, lineterminator="\n").writerow
     for name in names or ROWS:
-        for call, given in {**CALLS, **(DYNAMIC_CALLS if "dynamic" in ROWS[name] else {})}.items():
+        for call, given in calls_of(name).items():
             with tempfile.TemporaryDirectory() as folder:
                 file = f"{folder}/model.pt2"
                 came = came_of(compile_or_save, package, name, file, given)
