@@ -52,7 +52,7 @@ def test_each_mend_makes_nothing_worse_by_itself_or_says_which_one_goes_with_it(
 
 def test_a_run_of_all_mends_is_refused_and_nothing_is_written_down():
     before = JUDGED.read_text()
-    done = harness("mend", "--record", "results/published/2026-11-26-mended-2.14.0")
+    done = harness("mend", "--record", "results/published/2026-11-27-mended-2.14.0")
     assert done.returncode == ExitCode.USAGE
-    assert "2026-11-26-mended-2.14.0 is no run of one mend over the whole corpus" in done.stderr
+    assert "2026-11-27-mended-2.14.0 is no run of one mend over the whole corpus" in done.stderr
     assert JUDGED.read_text() == before
