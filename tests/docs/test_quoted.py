@@ -12,7 +12,7 @@ PUBLISHED = ROOT / "results" / "published"
     ("page", "name", "file"),
     [
         ("standing.md", "standing", "2026-11-25-all-releases/standing.md"),
-        ("speed.md", "own-speed", "2026-11-26-own-speed/own-speed.md"),
+        ("speed.md", "own-speed", "2026-11-27-own-speed/own-speed.md"),
     ],
 )
 def test_a_block_of_a_page_is_the_published_file(page, name, file):
