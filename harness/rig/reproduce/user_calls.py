@@ -320,7 +320,7 @@ def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Itera
         yield f"crossed = torch_tensorrt.dynamo.export({', '.join(given)})"
         yield "torch.export.save(crossed, file)"
     elif route is Route.EXPORTED:
-        given = ["compiled", "tuple(inputs)", *(["keywords"] if captured.example.kwargs else [])]
+        given = ["compiled", "inputs", *(["keywords"] if captured.example.kwargs else [])]
         if captured.shapes_given(route) is not None:
             given.append("dynamic_shapes=shapes")
         yield block("exported = torch.export.export(", given, ")")
