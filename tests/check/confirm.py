@@ -67,7 +67,7 @@ def save(package, user, file, call):
 
 
 def calls_of(name):
-    """The calls that are asked of a model: by its sizes, and by whether it writes to its buffers."""
+    """The calls that are asked of a model, by its sizes and by whether it has state."""
     model, (args, kwargs) = User(name).model, User(name).example()
     before = [buffer.clone() for buffer in model.buffers()]
     model(*args, **kwargs)

@@ -166,3 +166,40 @@ def test_a_fallback_is_named_in_the_words_of_its_user(folder):
         split.append(split_text(sys.executable, "our_gate", "nonstrict", [str(folder)]))
     assert "_run_on_gpu_1" in split[0]
     assert split == [split[0]] * 3
+
+
+MODELS_WITH_BUFFERS = """
+import torch
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Held(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("held", torch.full((8,), float("nan")))
+
+    def forward(self, x):
+        return torch.relu(x + self.held.nan_to_num())
+
+class Written(Held):
+    def forward(self, x):
+        self.held.copy_(self.held.nan_to_num() + x[0])
+        return torch.relu(x + self.held)
+
+@case(Family.FOUND, catches="nothing of a buffer that is read", fallback=["aten.relu.default"])
+def buffer_that_is_read():
+    return Program(floats((2, 8)), model=Held())
+
+@case(Family.FOUND, catches="an update of a buffer that is lost", fallback=["aten.relu.default"])
+def buffer_that_is_written():
+    return Program(floats((2, 8)), model=Written())
+"""
+
+
+def test_a_model_of_a_user_has_state_if_a_call_writes_to_its_buffers(tmp_path):
+    (tmp_path / "buffers.py").write_text(MODELS_WITH_BUFFERS)
+    corpus = read_corpus(sys.executable, [str(tmp_path / "buffers.py")])
+    assert {case.name: case.state for case in corpus.cases} == {
+        "buffer_that_is_read": False,
+        "buffer_that_is_written": True,
+    }

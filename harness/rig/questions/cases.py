@@ -94,12 +94,16 @@ def _declared_at(case: Case) -> str:
 
 
 def _writes_state(model: torch.nn.Module, example: Inputs) -> bool:
-    """Whether a call changes the model's own buffers, as it does those of this process's copy."""
-    before = [buffer.clone() for buffer in model.buffers()]
-    if before:
+    """Whether a call writes to the model's own buffers, as it does to those of this process."""
+
+    def written() -> list[tuple[int, int]]:
+        return [(id(each), each._version) for each in model.buffers()]
+
+    before, held = written(), [*model.buffers()]  # held, so that no id is given away
+    if held:
         with torch.no_grad():
             model.eval()(*example.args, **example.kwargs)
-    return not all(map(torch.equal, before, model.buffers()))
+    return written() != before
 
 
 def _built(case: Case, opened: OpenedFiles) -> dict[str, Any]:
