@@ -2,7 +2,6 @@
 
 import dataclasses
 import zipfile
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import NOT_COMPILED
 from harness.workers.launching import LocalLauncher
 from tests.record_builders import by_id, failed, key, planned, provenance, record, unsupported
+from tests.run.test_engine_run import Silent
 
 CASES = tuple(f"case_{number:02}" for number in range(30))
 ROUTES = ("export", "direct")
@@ -309,16 +309,6 @@ def test_the_parts_are_the_graph_lane_and_each_package():
         "2.13.0 with segment in pinned",
         "2.14.0 with segment in pinned",
     }
-
-
-class Silent:
-    """Tells nobody how far a run is."""
-
-    def start(self, total: int, done: int) -> None: ...
-
-    def ended(self, record: Any) -> None: ...
-
-    def say(self, line: str) -> None: ...
 
 
 class ChangedLauncher(LocalLauncher):

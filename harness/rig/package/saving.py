@@ -19,7 +19,7 @@ import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
-from harness.rig.capture.capture import CapturedProgram
+from harness.rig.capture.capture import CapturedProgram, export_like_a_user
 from harness.rig.cell.disk import RoundTrip, second_archive
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.clock import StageClock
@@ -64,26 +64,18 @@ def save_like_a_user(
     Raises:
         Exception: whatever the package raises; the clock's stage says where.
     """
-    arguments = user_arguments(prepared.captured, route)
+    captured = prepared.captured
+    exports = route is Route.EXPORTED
+    arguments = {} if exports else user_arguments(captured, route)
     clock.enter(Stage.EXPORT)
     with _stages_told(package, clock, inlining, back):
-        if route is Route.EXPORTED:
-            package.save(_exported_by_a_user(prepared.captured, prepared.split), str(archive))
-        else:
-            package.save(prepared.split, str(archive), **arguments)
+        saved: GraphModule | ExportedProgram = prepared.split
+        if exports:
+            shapes = captured.shapes_given(route)
+            saved = export_like_a_user(prepared.split, captured.given_to_save, shapes)
+        package.save(saved, str(archive), **arguments)
     clock.leave()
     back.archive_bytes = archive.stat().st_size
-
-
-def _exported_by_a_user(captured: CapturedProgram, compiled: GraphModule) -> ExportedProgram:
-    """The program of a compiled module as its user exports it, which `save` takes as well."""
-    args, kwargs = captured.given_to_save.args, captured.given_to_save.kwargs
-    return torch.export.export(
-        compiled,
-        copy.deepcopy(args),
-        copy.deepcopy(dict(kwargs)),
-        dynamic_shapes=captured.shapes_given(Route.EXPORTED),
-    )
 
 
 @contextmanager
