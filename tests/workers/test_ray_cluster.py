@@ -59,8 +59,13 @@ def nodes(cluster: Cluster, *each: dict[str, str]) -> Iterator[list[object]]:
         yield made
     finally:
         for node in made:
-            if node in cluster.list_all_nodes():
-                cluster.remove_node(node, allow_graceful=False)
+            remove(cluster, node)
+
+
+def remove(cluster: Cluster, node: object) -> None:
+    """End a node where it is not ended yet; Ray offers a dead one for a while, and it is tried."""
+    if node in cluster.list_all_nodes():
+        cluster.remove_node(node, allow_graceful=False)
 
 
 @pytest.fixture
@@ -152,7 +157,7 @@ def test_a_node_that_dies_in_the_middle_loses_no_cell_and_doubles_none(
             if ended == 8:
                 works = next(iter(launcher._hosts.values()))[0]  # the node that began first
                 (node,) = (each for each in made if each.node_id == works)
-                cluster.remove_node(node, allow_graceful=False)
+                remove(cluster, node)
 
         records, broken = run(launcher, setup, cases, after=kill_one)
     assert broken == {}
@@ -210,10 +215,10 @@ def test_a_cluster_that_shrinks_to_nothing_and_comes_back_goes_on(
 
         def shrink(ended: int) -> None:
             if ended == 5:
-                cluster.remove_node(made[0], allow_graceful=False)
+                remove(cluster, made[0])
 
         records, _ = run(launcher, setup, [f"nap-{i}" for i in range(30)], after=shrink)
-    cluster.remove_node(back[0], allow_graceful=False)
+    remove(cluster, back[0])
     assert len(records) == 60
     assert any(line.endswith("; waiting for one") for line in told)
 
@@ -228,7 +233,7 @@ def test_a_run_whose_nodes_die_before_a_worker_starts_and_none_comes_ends_and_sa
         opened = launcher._open
 
         async def killed_before(seat: object) -> None:
-            cluster.remove_node(made[0], allow_graceful=False)
+            remove(cluster, made[0])
             await opened(seat)
 
         monkeypatch.setattr(launcher, "_open", killed_before)
@@ -253,7 +258,7 @@ def test_a_node_may_die_at_each_step_of_a_workers_start(
                 killed.append(step)
                 (raylet,) = node.all_processes["raylet"]
                 ran = psutil.Process(raylet.process.pid).children()
-                cluster.remove_node(node, allow_graceful=False)
+                remove(cluster, node)
                 _, left = psutil.wait_procs(ran, timeout=60)
                 assert not left
 
