@@ -14,8 +14,8 @@ import torch
 
 from corpus import elsewhere
 from corpus.case import Case, find_case
-from harness.rig.cell.disk import RoundTrip
-from harness.rig.cell.pipeline import ended_before_routes, is_full_disk, run_cell
+from harness.rig.cell.disk import RoundTrip, is_full_disk
+from harness.rig.cell.pipeline import ended_before_routes, run_cell
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, prepare
 from harness.rig.cell.sharing import Shared
 from harness.rig.channel import Reporter

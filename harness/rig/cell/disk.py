@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import filecmp
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from corpus.case import Inputs
 from harness.rig.clock import StageClock
 from harness.rig.oracles import values
 from harness.wire.vocabulary import Stage
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass
@@ -111,3 +114,8 @@ def _state_put_back(program: ExportedProgram) -> Iterator[None]:
         with torch.no_grad():
             for tensor, copied in kept:
                 tensor.copy_(copied)
+
+
+def is_full_disk(error: Exception) -> bool:
+    """Whether an exception means that the disk is full, for which no program is to blame."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM

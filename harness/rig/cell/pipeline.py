@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import errno
 import tempfile
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from torch.fx import GraphModule
 from corpus.case import Mistake
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
-from harness.rig.cell.disk import RoundTrip, save_again, send_to_disk
+from harness.rig.cell.disk import RoundTrip, is_full_disk, save_again, send_to_disk
 from harness.rig.cell.harm import DAMAGED
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.prepare import PreparedCase, own_line
@@ -54,7 +53,6 @@ from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Stage
 
 _SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
 
 
@@ -271,7 +269,8 @@ def _send_and_judge(
         try:
             archive = Path(folder) / "program.pt2"
             send_to_disk(back, prepared.captured.calls, archive, clock)
-            save_again(back, archive, clock.again())
+            if prepared.shared is None or prepared.shared.takes_second_save(route):
+                save_again(back, archive, clock.again())
         except Exception as error:
             if is_full_disk(error):
                 raise
@@ -393,8 +392,3 @@ def _ended_by(error: Exception, clock: StageClock) -> Verdict:
     if missing is not None:
         raise CannotAsk(missing) from error
     return completion.ended_by(error, clock.stage or Stage.EXPORT)
-
-
-def is_full_disk(error: Exception) -> bool:
-    """Whether an exception means that the disk is full, for which no program is to blame."""
-    return isinstance(error, OSError) and error.errno in _NO_ROOM

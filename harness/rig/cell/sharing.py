@@ -26,6 +26,7 @@ from harness.rig.inliners.protocol import Inlining, Transformed
 from harness.rig.oracles.finding import Answers
 from harness.rig.oracles.values import content_digest
 from harness.wire.records import Verdict
+from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
 
 
@@ -61,6 +62,17 @@ class Shared:
     transforms: dict[str, Answers] = field(default_factory=dict)  # keyed by inliner and crossing
     made: dict[str, Transformed] = field(default_factory=dict)  # keyed by inliner
     programs: dict[str, Judged] = field(default_factory=dict)
+    saved_twice: bool = False  # whether a program of an inliner was
+
+    def takes_second_save(self, route: Route) -> bool:
+        """Whether the program that is being judged is the one of its case that is saved twice.
+
+        Torch saves, and the programs of a case hold the same engines, ops and state; so the first
+        one that an inliner made shows for all whether two saves reload equal.
+        """
+        first = not self.saved_twice and route not in (Route.PLAIN, Route.DIRECT)
+        self.saved_twice |= first
+        return first
 
 
 def take_made(

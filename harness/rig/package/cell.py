@@ -12,9 +12,9 @@ from pathlib import Path
 import torch
 
 from harness.rig.cell import judging
-from harness.rig.cell.disk import RoundTrip, compare_archives
+from harness.rig.cell.disk import RoundTrip, compare_archives, is_full_disk
 from harness.rig.cell.not_asked import not_asked
-from harness.rig.cell.pipeline import is_full_disk, unsupported
+from harness.rig.cell.pipeline import unsupported
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock

@@ -1,7 +1,7 @@
 """What comes out otherwise the second time is found, in the graph and in the archive."""
 
 import copy
-from typing import Any
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +11,12 @@ from torch.fx import GraphModule
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import Shared
 from harness.rig.inliners.builtin import BuiltinInliner
+from harness.rig.inliners.loader import NoInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles.determinism import check_saves, check_transform
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
+from harness.wire.routes import Route
 from tests.rig.conftest import Tampering, cell_record
 
 
@@ -59,22 +61,43 @@ def test_a_transform_that_comes_out_the_same_has_no_finding(prepared):
     )
 
 
-def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(prepared, monkeypatch):
+@pytest.fixture
+def fickle(monkeypatch) -> list[str]:
+    """Torch saves another program from the second save of an archive's name on; who was saved."""
     save, saved = torch.export.save, []
 
-    def fickle(program: ExportedProgram, archive: Any) -> None:
-        saved.append(archive)
-        if len(saved) > 1:
+    def saves_otherwise(program: ExportedProgram, archive: Path) -> None:
+        saved.append(archive.parent.name)
+        if saved[-1] == "again":
             program = copy.deepcopy(program)
             with torch.no_grad():
                 next(iter(program.state_dict.values()))[0] += 1
         save(program, archive)
 
-    monkeypatch.setattr(torch.export, "save", fickle)
+    monkeypatch.setattr(torch.export, "save", saves_otherwise)
+    return saved
+
+
+def test_an_archive_that_comes_out_otherwise_the_second_time_is_found(prepared, fickle):
     found = verdict(BuiltinInliner("positional"), prepared("linears_in_two_fallbacks"))
-    assert len(saved) == 2
+    assert len(fickle) == 2
     assert found.label == "nondeterministic@save"
     assert found.message == "two saves reload to other programs"
+
+
+def test_one_program_of_a_case_is_saved_twice_the_first_that_an_inliner_made(prepared, fickle):
+    case = copy.copy(prepared("linears_in_two_fallbacks"))
+    case.shared = Shared()
+    labels = [
+        cell_record(case, NoInliner(), route).verdict(Oracle.DETERMINISM).label
+        for route in (Route.PLAIN, Route.DIRECT)
+    ]
+    labels += [
+        verdict(inliner, case).label
+        for inliner in (BuiltinInliner("positional"), Tampering(other_weight))
+    ]
+    assert labels == ["ok", "ok", "nondeterministic@save", "ok"]
+    assert fickle.count("again") == 1
 
 
 def test_archives_that_differ_in_bytes_alone_are_equal(prepared, monkeypatch):
