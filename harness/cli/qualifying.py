@@ -25,7 +25,8 @@ from harness.cli import options as option
 from harness.cli.benching import teller
 from harness.cli.common import shown, tell, toolchain_for
 from harness.cli.running import kept_options, seen_through
-from harness.gate.attribution import Difference, difference, difference_parts
+from harness.gate.attribution import Difference, difference
+from harness.gate.difference_words import difference_parts
 from harness.gate.findings import Gate, gate_line
 from harness.gate.plain_words import plain
 from harness.gate.qualify import Decision, Qualification

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.words import plural
 from harness.gate.findings import CellClass, Finding
 from harness.gate.pairs import EXACT, Pairing, both_asked, compare, pairing_of, side_of
-from harness.gate.signs import NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, Place, facts_in, facts_of, place_of
 from harness.register.table import UNKNOWN, Table
@@ -128,8 +125,7 @@ class Difference:
     compared: int
 
 
-#: How many defects of each kind of difference are named.
-MOST_NAMED: Final = 6
+_NOTED: Final = frozenset(oracle for oracle in Oracle if oracle.row.noted_when_uncovered)
 #: By place, and by what makes a fact the same: the name of its defect, or else the fact.
 NamedDefects = dict[CellKey, dict[tuple[str, str, str], str]]
 
@@ -232,6 +228,8 @@ def difference_of(
         ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
         goes_on = any(seen[0] == Oracle.COMPLETION for seen in there.keys() - here.keys())
         wrong = any(seen[0] == Oracle.VALUES for seen in there.keys() - here.keys())
+        # Of a program that is right now nobody could ask this before (`gate.candidate`).
+        computes = wrong and not any(seen[0] == Oracle.VALUES for seen in here)
         behind = goes_on or (ends and wrong)  # an error in place of wrong numbers breaks nothing
         for name in {*here.values(), *there.values()}:
             shown = {seen for seen in here if here[seen] == name}
@@ -239,7 +237,10 @@ def difference_of(
             if shown and known:
                 (left if shown == known else otherwise)[name].add(place)
             elif shown:
-                (uncovered if behind and name in known_before else new)[name].add(place)
+                seen_first = (behind and name in known_before) or (
+                    computes and all(oracle in _NOTED for oracle, _, _ in shown)
+                )
+                (uncovered if seen_first else new)[name].add(place)
             else:
                 (hidden if ends and name not in mended else gone)[name].add(place)
     failures = _by_failure(new, {defect.id for defect in register.defects})
@@ -280,61 +281,6 @@ def _in_one(texts: Iterable[str]) -> str:
 
 def _counts(places: Mapping[str, set[CellKey]], without: Collection[str] = ()) -> dict[str, int]:
     return {name: len(of) for name, of in sorted(places.items()) if name not in without}
-
-
-def difference_parts(
-    told: Difference, like: str, titles: Mapping[str, str], most: int = MOST_NAMED
-) -> list[str]:
-    """The difference in words: ``mends: "A"``, ``breaks: "C" in 3 cells``, ``all else as 2.14.0``.
-
-    Each defect is a part of its own, since a failure without a known sign may itself say ``;``.
-
-    Args:
-        titles: of defects, by their ids.
-        most: how many defects of each kind of difference are named.
-    """
-    if not told.compared:
-        return [f"nothing to compare with: {like} was not asked"]
-    parts = []
-    for what, of in (
-        ("mends", told.mended),
-        ("mends in part", told.partly),
-        ("brings back", told.brought_back),
-        ("breaks", told.broken),
-        ("shows otherwise", told.otherwise),
-        (SEEN_FIRST_NOW, told.uncovered),
-        (NOT_SEEN_NOW, told.hidden),
-    ):
-        parts += [f"{what}: {each}" for each in _listed(of, titles, most, what != "mends")]
-    return [*parts, f"all else as {like}" if parts else f"all as {like}"]
-
-
-def by_kind(parts: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What `difference_parts` tells, by what it says of defects: ``mends``, and each title.
-
-    The last kind is ``else``: as what all the rest is.
-    """
-    if not parts:
-        return []
-    *told, rest = (part.partition(": ") for part in parts)
-    kinds = itertools.groupby(told, key=lambda part: part[0])
-    return [*((kind, [name for _, _, name in of]) for kind, of in kinds), ("else", [rest[0]])]
-
-
-def _listed(
-    cells: Mapping[str, int], titles: Mapping[str, str], most: int, counted: bool
-) -> list[str]:
-    """The defects with the most cells, and how many more there are."""
-    named = []
-    for name in sorted(cells, key=lambda name: -cells[name])[:most]:
-        first, space, rest = name.partition(" ")  # an id, and where the defect was fixed
-        title = f'"{titles[first]}"{space}{rest}' if first in titles else name
-        named.append(f"{title}{_in_cells(cells[name]) if counted else ''}")
-    return named + ([f"{len(cells) - most} more"] if len(cells) > most else [])
-
-
-def _in_cells(count: int) -> str:
-    return f" in {plural(count, 'cell')}"
 
 
 def due_to(

@@ -10,9 +10,10 @@ from typing import Any, Final
 from harness.base.program import PROGRAM
 from harness.base.words import listed, plural
 from harness.catalogue.releases import version_of
-from harness.gate.attribution import deviation, difference, difference_parts
+from harness.gate.attribution import deviation, difference
 from harness.gate.breakage import as_known
 from harness.gate.case_matrix import GATE_ASKS_MORE, matrix_lines, note_lines, own_answer
+from harness.gate.difference_words import difference_parts
 from harness.gate.findings import Gate, failing_of_asked, finding_lines, first_screen, mistake
 from harness.gate.known import known_lines
 from harness.gate.own_torch import own_torch_lines

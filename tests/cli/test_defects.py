@@ -2,7 +2,8 @@
 
 from harness.cli import defects, expecting
 from harness.expectations import EXPECTATIONS
-from harness.gate.attribution import Difference, deviation, difference, difference_parts
+from harness.gate.attribution import Difference, deviation, difference
+from harness.gate.difference_words import difference_parts
 from harness.register.defects import Sign
 from harness.register.review import review
 from harness.register.standing import worst_harm

@@ -6,11 +6,12 @@ from harness.gate.attribution import (
     Difference,
     attributed,
     difference,
-    difference_parts,
     due_to,
 )
+from harness.gate.difference_words import difference_parts
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
+from harness.wire.records import Verdict
 from tests.record_builders import (
     RELEASES,
     defect,
@@ -62,6 +63,22 @@ def test_a_known_defect_in_a_cell_that_ended_before_is_seen_first_now_and_not_br
     sound = [record(key(name="2.13.0")), records[1]]
     told = difference("2.14.0", "2.13.0", sound, rows, known)
     assert in_one(told, "2.13.0") == "breaks: kept in 1 cell; all else as 2.13.0"
+
+
+def test_what_cannot_be_unflattened_of_numbers_that_are_mended_is_seen_first_now():
+    known = register(defect("old", Sign("values", "boom")))
+    rows = table(entry(Oracle.VALUES, defect="old", subjects=("2.13.0",)))
+    wrong = record(key(route="direct"), failed(Oracle.VALUES))
+
+    def told(*now: Verdict) -> str:
+        mine = record(key("a", "file:1", "direct"), *now)
+        return in_one(difference("file:1", "2.13.0", [wrong, mine], rows, known), "2.13.0")
+
+    assert told(failed(Oracle.UNFLATTEN)) == (
+        "mends: old; seen first now: unflatten not-unflattenable@run: boom in 1 cell; "
+        "all else as 2.13.0"
+    )
+    assert told(failed(Oracle.VALUES), failed(Oracle.UNFLATTEN)).startswith("breaks: ")
 
 
 def test_a_known_error_in_place_of_silently_wrong_numbers_is_seen_first_now_and_not_broken():

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from harness.bench.at_sizes import AtSize, AtSizes
-from harness.gate.attribution import Attributed, difference, difference_parts
+from harness.gate.attribution import Attributed, difference
+from harness.gate.difference_words import difference_parts
 from harness.gate.qualify import (
     Decision,
     Qualification,

@@ -10,7 +10,7 @@ from typing import Any
 from harness.base.words import plural
 from harness.bench import words
 from harness.bench.at_sizes import AtSize, AtSizes
-from harness.gate.attribution import by_kind
+from harness.gate.difference_words import by_kind
 from harness.gate.measured import Measured
 from harness.gate.qualify import (
     FORBIDDING,

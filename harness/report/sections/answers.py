@@ -13,8 +13,8 @@ from typing import Final
 
 import pandas as pd
 
-from harness.gate.attribution import by_kind
 from harness.gate.defect_table import DefectRow, DefectTable, Part
+from harness.gate.difference_words import by_kind
 from harness.gate.qualify import Qualification
 from harness.gate.qualify_words import (
     decision_words,
