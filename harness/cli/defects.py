@@ -33,7 +33,7 @@ from harness.register.standing import Standing, Standings, State, is_ordinary
 from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.wire.routes import USER_CALLS, Route
+from harness.wire.routes import USER_CALLS, Lane, Route
 
 _TOLD_OF_TRIED: Final = 5  # scripts: each takes some seconds
 
@@ -250,7 +250,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("workaround", defect.workaround),
         ("avoided by", ", ".join(defect.avoid)),
         ("not visible", defect.not_visible),
-        ("no script", defect.no_script),
+        ("no script", "" if _has_script(latest, standings) else defect.no_script),
         ("seen on a GPU", "; ".join(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), name))),
         ("calls", ", ".join(latest.routes)),
         ("cases", ", ".join(latest.cases)),
@@ -273,9 +273,20 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
     cell = _cell(latest, standings)
     if cell:
         tell(f"  {'show it:':12} {PROGRAM} explain {cell}")
-    if cell and not defect.no_script:
+    if _has_script(latest, standings):
         tell(f"  {'script:':12} {PROGRAM} reproduce {cell}")
     return ExitCode.GREEN
+
+
+def _has_script(each: Standing, standings: Standings) -> bool:
+    """Whether `reproduce` shows the defect.
+
+    The exporter alone can be called in every cell of its own; a defect says why no script calls a
+    whole package for it.
+    """
+    found = standings.shown_by(each.defect.id, each.release)
+    in_reach = bool(found) and is_ordinary(found[0])
+    return in_reach and (not each.defect.no_script or found[0].place.lane == Lane.GRAPH)
 
 
 def _cell(each: Standing, standings: Standings) -> str:

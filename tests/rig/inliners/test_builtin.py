@@ -6,7 +6,7 @@ import pytest
 from torch.fx import GraphModule
 
 from corpus.case import cases_of
-from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.inliners.protocol import Inliner
 from harness.wire.oracles import Oracle
@@ -27,6 +27,19 @@ Verdicts = dict[Oracle, tuple[str, str]]
 KNOWN: dict[tuple[str, str], Verdicts] = {}
 
 
+@pytest.fixture
+def askable(prepared):
+    """A case, prepared; what a segment cannot be made of is asked of nobody in this lane."""
+
+    def prepare(name: str) -> PreparedCase:
+        try:
+            return prepared(name)
+        except NotPrepared as error:
+            pytest.skip(f"no cell of it can be asked: {error}")
+
+    return prepare
+
+
 def verdicts(inliner: Inliner, case: PreparedCase) -> Verdicts:
     """What each oracle says; the tests of this module ask every cell once."""
     cell = inliner.name, case.case.name
@@ -37,16 +50,16 @@ def verdicts(inliner: Inliner, case: PreparedCase) -> Verdicts:
 
 
 @pytest.mark.parametrize("name", quick_first(AGREEING))
-def test_name_matching_agrees_with_2_13_0(inliners, prepared, name):
-    case = prepared(name)
+def test_name_matching_agrees_with_2_13_0(inliners, askable, name):
+    case = askable(name)
     assert verdicts(inliners["name-matching"], case) == verdicts(inliners["2.13.0"], case)
 
 
 @pytest.mark.parametrize(
     "name", quick_first(name for name in AGREEING if name not in MERGED_FORM_FAILS)
 )
-def test_positional_agrees_with_2_14_0(inliners, prepared, name):
-    case = prepared(name)
+def test_positional_agrees_with_2_14_0(inliners, askable, name):
+    case = askable(name)
     assert verdicts(inliners["positional"], case) == verdicts(inliners["2.14.0"], case)
 
 

@@ -210,7 +210,7 @@ def made_by(inliner: Inliner, name: str) -> tuple[ExportedProgram, Asked]:
     program = inliner.produce(
         prepared.split, Route.LEGACY, captured.given_to_save, shapes, StageClock(), Inlining()
     )
-    return program, Asked(captured.calls, shapes)
+    return program, Asked(captured.calls, captured.shapes_given(Route.EXPORT))
 
 
 @pytest.mark.slow
