@@ -81,7 +81,8 @@ def _be_a_fork() -> None:
             os.dup2(nowhere, number)  # whoever reads is to see the end when the fork ends
         code = int(answers.readline() or 1)
         if code < 0:
-            signal.signal(-code, signal.SIG_DFL)
+            if -code not in (signal.SIGKILL, signal.SIGSTOP):  # of which none can be handled
+                signal.signal(-code, signal.SIG_DFL)
             os.kill(os.getpid(), -code)
         os._exit(code)
 

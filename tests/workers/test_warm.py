@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -171,8 +173,9 @@ def test_the_server_has_imported_and_has_run_nothing():
     assert told.stdout == "[] []\n", told.stderr
 
 
-def test_a_fork_is_killed_with_its_process_and_fails_as_it(own_server, library):
-    torch.export.export(torch.nn.ReLU(), (torch.ones(1),))  # which sets variables of torch's
+@contextmanager
+def ready_worker(library: Path) -> Iterator[subprocess.Popen]:
+    """A worker of the graph lane that has no job yet: a process that waits for its fork."""
     setup = {"lane": "graph", "library": str(library), "subjects": [], "corpus": [], "seed": SEED}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
     own = variables(SEED)
@@ -182,10 +185,31 @@ def test_a_fork_is_killed_with_its_process_and_fails_as_it(own_server, library):
         assert said == ["stage", "ready"]
         command = Path(f"/proc/{process.pid}/maps").read_text()
         assert "libtorch" not in command, "it was started, and imported torch"
+        yield process
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_process_ends_by_the_signal_that_its_fork_died_of(own_server, library, by):
+    with ready_worker(library) as process:
+        (fork,) = [
+            each
+            for each in psutil.Process().children(recursive=True)
+            if each.pid == os.getsid(each.pid)
+            and "warm" in " ".join(each.parent().cmdline())
+            and each.pid != process.pid
+            and each.ppid() != os.getpid()
+        ]
+        fork.send_signal(by)
+        assert process.wait(60.0) == -by
+
+
+def test_a_fork_is_killed_with_its_process_and_fails_as_it(own_server, library):
+    torch.export.export(torch.nn.ReLU(), (torch.ones(1),))  # which sets variables of torch's
+    with ready_worker(library) as process:
         os.killpg(process.pid, signal.SIGKILL)
         assert select.select([process.stdout], [], [], 60.0)[0], "somebody could still write"
         assert process.stdout.read() == b""
-    failed = subprocess.run(LANE, input=b"", capture_output=True, env=own, check=False)
+    failed = subprocess.run(LANE, input=b"", capture_output=True, env=variables(SEED), check=False)
     assert failed.returncode == 1
     assert b"JSONDecodeError" in failed.stderr
 
