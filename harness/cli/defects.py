@@ -28,7 +28,7 @@ from harness.mends.all import mend_of
 from harness.mends.judged import read_judged
 from harness.register.defects import Defect
 from harness.register.expected import read_expectations
-from harness.register.facts import NONSTRICT
+from harness.register.facts import NONSTRICT, Place
 from harness.register.standing import Standing, Standings, State, is_ordinary
 from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
@@ -236,6 +236,9 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         print(json.dumps(_as_json(_latest(defect, standings))))
         return ExitCode.GREEN
     latest = _latest(defect, standings)
+    place = _place(latest, standings)
+    # A script can call the exporter in any cell; why none calls the package, the defect says.
+    scripted = place is not None and (not defect.no_script or place.lane == Lane.GRAPH)
     tell(f"{defect.id}: {defect.title}")
     for title, text in (
         ("why", defect.why),
@@ -250,7 +253,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         ("workaround", defect.workaround),
         ("avoided by", ", ".join(defect.avoid)),
         ("not visible", defect.not_visible),
-        ("no script", "" if _has_script(latest, standings) else defect.no_script),
+        ("no script", "" if scripted else defect.no_script),
         ("seen on a GPU", "; ".join(seen_on_gpus(contributed(PROJECT_ROOT / CONTRIBUTED), name))),
         ("calls", ", ".join(latest.routes)),
         ("cases", ", ".join(latest.cases)),
@@ -270,36 +273,26 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         tell(f"  {'mend:':12} {PROGRAM} mend --only {name}: {mend.idea}")
         if judged := read_judged().get(mend.name):
             tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
-    cell = _cell(latest, standings)
-    if cell:
-        tell(f"  {'show it:':12} {PROGRAM} explain {cell}")
-    if _has_script(latest, standings):
-        tell(f"  {'script:':12} {PROGRAM} reproduce {cell}")
+    if place is not None:
+        tell(f"  {'show it:':12} {PROGRAM} explain {_cell(place, latest.release)}")
+    if place is not None and scripted:
+        tell(f"  {'script:':12} {PROGRAM} reproduce {_cell(place, latest.release)}")
     return ExitCode.GREEN
 
 
-def _has_script(each: Standing, standings: Standings) -> bool:
-    """Whether `reproduce` shows the defect.
-
-    The exporter alone can be called in every cell of its own; a defect says why no script calls a
-    whole package for it.
-    """
-    found = standings.shown_by(each.defect.id, each.release)
-    in_reach = bool(found) and is_ordinary(found[0])
-    return in_reach and (not each.defect.no_script or found[0].place.lane == Lane.GRAPH)
-
-
-def _cell(each: Standing, standings: Standings) -> str:
-    """What names to `explain` and `reproduce` the cell that shows a defect best, if one does.
+def _place(each: Standing, standings: Standings) -> Place | None:
+    """The place that shows a defect best, where `explain` and `reproduce` can ask it.
 
     They ask the pinned environment with segments for engines, and no other.
     """
     found = standings.shown_by(each.defect.id, each.release)
-    if not found or not is_ordinary(found[0]):
-        return ""
-    place = found[0].place
+    return found[0].place if found and is_ordinary(found[0]) else None
+
+
+def _cell(place: Place, release: str) -> str:
+    """What names a place's cell to `explain` and `reproduce`."""
     capture = "" if place.capture == NONSTRICT else f" --capture {place.capture}"
-    return f"{place.case} --subject {each.release} --route {place.route}{capture}"
+    return f"{place.case} --subject {release} --route {place.route}{capture}"
 
 
 def _new_in(release: str, standings: Standings) -> int:

@@ -228,7 +228,7 @@ def difference_of(
         ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
         goes_on = any(seen[0] == Oracle.COMPLETION for seen in there.keys() - here.keys())
         wrong = any(seen[0] == Oracle.VALUES for seen in there.keys() - here.keys())
-        # Of a program that is right now nobody could ask this before (`gate.candidate`).
+        # A program whose numbers are right only now could not be asked before (`gate.candidate`).
         computes = wrong and not any(seen[0] == Oracle.VALUES for seen in here)
         behind = goes_on or (ends and wrong)  # an error in place of wrong numbers breaks nothing
         for name in {*here.values(), *there.values()}:

@@ -196,7 +196,6 @@ def test_a_process_ends_by_the_signal_that_its_fork_died_of(own_server, library,
             for each in psutil.Process().children(recursive=True)
             if each.pid == os.getsid(each.pid)
             and "warm" in " ".join(each.parent().cmdline())
-            and each.pid != process.pid
             and each.ppid() != os.getpid()
         ]
         fork.send_signal(by)

@@ -63,7 +63,7 @@ def test_a_transform_that_comes_out_the_same_has_no_finding(prepared):
 
 @pytest.fixture
 def fickle(monkeypatch) -> list[str]:
-    """Torch saves another program from the second save of an archive's name on; who was saved."""
+    """The second save of a program writes another one; the folders that were saved to."""
     save, saved = torch.export.save, []
 
     def saves_otherwise(program: ExportedProgram, archive: Path) -> None:
