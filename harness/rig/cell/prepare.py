@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Mistake, sources_elsewhere
 from harness.rig.capture.capture import CapturedProgram, capture, over_bound_inputs
+from harness.rig.cell.copied_code import share_code_with_copies
 from harness.rig.cell.sharing import Shared, graph_lines
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines, engine_children
@@ -133,6 +134,7 @@ def hold(
     Raises:
         Exception: the split module does not run, or cannot be read.
     """
+    share_code_with_copies(split)
     # A copy runs, because the model may write to its state, which every cell needs unchanged.
     reference = observe(copy.deepcopy(split), captured.calls)
     against_itself = []
