@@ -7,12 +7,13 @@ hangs on the graph alone, and the graph of a copy is that of its original.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from torch.fx import Graph, GraphModule, Node
-from torch.fx.graph import PythonCode
+from torch.fx import Graph, GraphModule
 
 
 def share_code_with_copies(split: GraphModule) -> None:
@@ -21,28 +22,22 @@ def share_code_with_copies(split: GraphModule) -> None:
     A copy is a module like any other, and so are its own copies. Where the original's graph was
     changed meanwhile, or a copy's nodes have other names, torch writes the code as always.
     """
-    below = {
-        path: _Original(module)
-        for path, module in split.named_modules()
-        if isinstance(module, GraphModule)
-    }
-    for path, original in below.items():
-        inside = f"{path}." if path else ""
-        originals = {
-            each.removeprefix(inside): below[each]
-            for each in below
-            if each != path and each.startswith(inside)
-        }
-        _hook(original, {"": original, **originals})
+    modules = [each for each in split.modules() if isinstance(each, GraphModule)]
+    originals = {id(module): _Original(module) for module in modules}
+    for module in modules:
+        _hook(module, originals)
 
 
-def _hook(original: _Original, originals: Mapping[str, _Original]) -> None:
+def _hook(module: GraphModule, originals: Mapping[int, _Original]) -> None:
     def make_copy(copied: GraphModule, root: Any, graph: Graph) -> None:
-        modules = ((path, each) for path, each in root.named_modules() if path in originals)
+        copies = {
+            path: each.graph for path, each in root.named_modules() if isinstance(each, GraphModule)
+        }
+        copies[""] = graph
         pairs = [
-            (originals[path], each.graph if path else graph)
-            for path, each in modules
-            if not path or isinstance(each, GraphModule)
+            (originals[id(each)], copies[path])
+            for path, each in module.named_modules()
+            if id(each) in originals and path in copies
         ]
         with _known_code(pairs):
             GraphModule.__init__(copied, root, graph)
@@ -51,15 +46,15 @@ def _hook(original: _Original, originals: Mapping[str, _Original]) -> None:
         return make_copy
 
     # The class is this module's own (`GraphModule.__new__`), and is no base of its copies' classes.
-    type(original.module)._deepcopy_init = deepcopy_init  # type: ignore[method-assign]
+    type(module)._deepcopy_init = deepcopy_init  # type: ignore[method-assign]
 
 
 @contextmanager
-def _known_code(pairs: list[tuple[_Original, Graph]]) -> Iterator[None]:
+def _known_code(pairs: Sequence[tuple[_Original, Graph]]) -> Iterator[None]:
     """Have these graphs answer with the code of their originals, wherever it is the same."""
     known = [(original, graph) for original, graph in pairs if original.is_that_of(graph)]
     for original, graph in known:
-        graph.python_code = original.code  # type: ignore[method-assign]
+        graph.python_code = original.code  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
@@ -68,37 +63,27 @@ def _known_code(pairs: list[tuple[_Original, Graph]]) -> Iterator[None]:
 
 
 class _Original:
-    """A graph module as it was, and its code for each way in which it was asked for."""
+    """A graph module as it was. ``code`` answers as its `Graph.python_code`, and keeps that."""
 
     def __init__(self, module: GraphModule) -> None:
-        self.module = module
-        self._codegen = module.graph._codegen
-        self._nodes = [(node, _of(node)) for node in module.graph.nodes]
-        self._names = [node.name for node in module.graph.nodes]
-        self._written: dict[str, PythonCode] = {}
+        self._module = module
+        self._was = _read(module.graph)
+        self.code = cache(module.graph.python_code)
 
     def is_that_of(self, copied: Graph) -> bool:
         """Whether a graph, of which nothing but a copy was made, has the original's code."""
-        graph = self.module.graph
+        graph = self._module.graph
+        now = _read(graph)
         return (
-            [node.name for node in copied.nodes] == self._names
-            and graph._codegen is self._codegen
-            and len(graph.nodes) == len(self._nodes)
-            and all(
-                node is was
-                and all(one is other for one, other in zip(_of(node), held, strict=True))
-                for node, (was, held) in zip(graph.nodes, self._nodes, strict=True)
-            )
+            len(now) == len(self._was)
+            and all(map(operator.is_, now, self._was))
+            and [node.name for node in copied.nodes] == [node.name for node in graph.nodes]
         )
 
-    def code(self, root_module: str, **asked: Any) -> PythonCode:
-        """What `Graph.python_code` answers."""
-        key = f"{root_module} {sorted(asked.items())}"
-        if key not in self._written:
-            self._written[key] = self.module.graph.python_code(root_module, **asked)
-        return self._written[key]
 
-
-def _of(node: Node) -> tuple[Any, ...]:
-    """All of a node that its code hangs on. Arguments cannot be changed, only replaced."""
-    return node.name, node.op, node.target, node.args, node.kwargs, node.type
+def _read(graph: Graph) -> list[Any]:
+    """All that a graph's code hangs on. A node's arguments cannot be changed, only replaced."""
+    parts: list[Any] = [graph._codegen]
+    for node in graph.nodes:
+        parts += [node, node.name, node.op, node.target, node.args, node.kwargs, node.type]
+    return parts

@@ -4,7 +4,6 @@ import copy
 import operator
 
 import pytest
-import torch
 from torch.fx import Graph, GraphModule
 
 from harness.rig.cell.copied_code import share_code_with_copies
@@ -75,7 +74,7 @@ def test_a_copy_that_is_edited_has_its_own_code_and_leaves_the_original_alone(sp
     copied = copy.deepcopy(split)
     output = copied.graph.output_node()
     with copied.graph.inserting_before(output):
-        (returned,) = torch.fx.node.map_arg(output.args, lambda node: node)
+        (returned,) = output.args
         first = returned[0] if isinstance(returned, tuple | list) else returned
         twice = copied.graph.call_function(operator.add, (first, first))
     output.args = ((twice,),)
