@@ -42,7 +42,7 @@ if reason := refusal():
     sys.exit(4)  # ExitCode.FAILED, which an old Python cannot import
 
 from harness.base.errors import ExitCode, Unavailable  # noqa: E402
-from harness.machine.cuda import first_device, refuse_for_rtx  # noqa: E402
+from harness.machine.cuda import first_device  # noqa: E402
 from harness.machine.pip_settings import left_out, uv_variables  # noqa: E402
 from harness.wire.builders import SEGMENT, BuilderKind  # noqa: E402
 from harness.wire.routes import Lane  # noqa: E402
@@ -151,9 +151,7 @@ def stack(session: nox.Session, torch: str) -> None:
 def engine(session: nox.Session, kind: BuilderKind) -> None:
     """The newest release with engines that TensorRT, or TensorRT-RTX, builds and runs on a GPU."""
     try:  # before gigabytes are installed
-        device = first_device()
-        if kind == BuilderKind.RTX:
-            refuse_for_rtx(device)
+        first_device()
     except Unavailable as reason:
         session.error(f"{reason} ({meaning(ExitCode.INCONCLUSIVE)})")
     torch, names = list(pinned_torches().items())[-1]

@@ -7,15 +7,12 @@ the project's environment does not exist yet.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.base.errors import Unavailable
 
 DRIVER: Final = "libcuda.so.1"
-#: The compute capabilities of the GPUs that TensorRT-RTX runs engines on.
-RTX_CAPABILITIES: Final = ((7, 5), (8, 0), (8, 6), (8, 9), (12, 0), (12, 1))
 
 _NAME_BYTES: Final = 256
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
@@ -32,12 +29,7 @@ class Device:
     @property
     def architecture(self) -> str:
         """Such as ``sm_89``."""
-        return architecture(self.capability)
-
-
-def architecture(capability: Sequence[int]) -> str:
-    """A compute capability as compilers name it, such as ``sm_89``."""
-    return "sm_" + "".join(map(str, capability))
+        return "sm_" + "".join(map(str, self.capability))
 
 
 def first_device(driver: str = DRIVER) -> Device:
@@ -63,17 +55,6 @@ def first_device(driver: str = DRIVER) -> Device:
     _call(library, "cuDeviceGetName", name, _NAME_BYTES, device)
     major, minor = (_attribute(library, which, device) for which in (_MAJOR, _MINOR))
     return Device(name.value.decode(errors="replace"), (major, minor))
-
-
-def refuse_for_rtx(device: Device) -> None:
-    """Raise Unavailable if TensorRT-RTX runs no engines on the device."""
-    if device.capability not in RTX_CAPABILITIES:
-        takes = ", ".join(architecture(each) for each in RTX_CAPABILITIES)
-        raise Unavailable(
-            f"TensorRT-RTX has no engines for the {device.name} here ({device.architecture}), only "
-            f"for {takes}",
-            'use TensorRT: nox -s "engine(tensorrt)"',
-        )
 
 
 def _attribute(library: ctypes.CDLL, which: int, device: ctypes.c_int) -> int:

@@ -14,7 +14,7 @@ from harness.base.errors import Unavailable, UsageError
 from harness.catalogue.bindings import rtx_versions
 from harness.catalogue.entry import subject_for_wheel
 from harness.catalogue.releases import EXPORTER_MODULE, Catalogue, Release
-from harness.machine.cuda import DRIVER, Device, first_device, refuse_for_rtx
+from harness.machine.cuda import DRIVER, Device, first_device
 from harness.toolchain import PackageSite, Toolchain
 from harness.toolchain.checkout import made_wheel
 from harness.toolchain.rig_client import ask_rig
@@ -217,6 +217,10 @@ def installed(facts: Mapping[str, Any], device: Device) -> Installed:
             _INSTALL,
         )
     builder = _BUILDERS[package]
-    if builder is BuilderKind.RTX:
-        refuse_for_rtx(device)
+    if facts["no_engine"]:
+        raise Unavailable(
+            f"{builder} {facts['tensorrt']} runs no engine on the {device.name} here "
+            f"({device.architecture}): {facts['no_engine']}",
+            "take another GPU, or another TensorRT",
+        )
     return Installed(release, builder, facts["tensorrt"], device)

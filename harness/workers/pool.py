@@ -32,6 +32,8 @@ from harness.workers.process import (
 )
 
 _JOBS_FOR_A_WORKER = 4
+#: Each and the process that loads for it hold a CUDA context, of half a GB.
+_WORKERS_ON_A_GPU = 8
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 #: A cell under which so many machines were lost is taken to have ended them.
 _LOSSES = 3
@@ -68,8 +70,8 @@ async def run_jobs(
         async with places:
             await lane.run()
 
-    # To start one takes as much as some jobs.
-    workers = min(count, max(1, len(jobs) // _JOBS_FOR_A_WORKER))
+    # To start one takes as much as some jobs, but not as much as jobs that load on a GPU.
+    workers = min(count, max(1, len(jobs) // (_JOBS_FOR_A_WORKER if setup.forked else 1)))
     lanes = [
         _Lane(number, queue, setup, timeout_s, on_record, on_cost, broken, on_split, launcher)
         for number in range(workers)
@@ -86,11 +88,17 @@ async def run_groups(
 ) -> None:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
+    One on a GPU has several: it starts a process for every archive, and waits for that.
+
     Args:
         free, how: as `run_jobs` takes them.
     """
     places = free or asyncio.Semaphore(count)
-    await all_of(run_jobs(jobs, setup, count=1, free=places, **how) for jobs, setup in groups)
+    of_one = {True: 1, False: min(count, _WORKERS_ON_A_GPU)}
+    await all_of(
+        run_jobs(jobs, setup, count=of_one[setup.forked], free=places, **how)
+        for jobs, setup in groups
+    )
 
 
 async def all_of(running: Iterable[Coroutine[Any, Any, None]]) -> None:

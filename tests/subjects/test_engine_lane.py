@@ -1,5 +1,6 @@
 """The engine lane's preflight: one line for each thing that can be missing."""
 
+import subprocess
 import sys
 from typing import Any
 
@@ -9,6 +10,7 @@ from harness.base.errors import Unavailable
 from harness.machine.cuda import Device
 from harness.subjects.packages import Installed, installed, preflight
 from harness.toolchain.rig_client import ask_rig
+from harness.wire.builders import BuilderKind
 from tests import fake_drivers
 
 L4, H100 = Device("NVIDIA L4", (8, 9)), Device("NVIDIA H100", (9, 0))
@@ -20,6 +22,7 @@ FACTS: dict[str, Any] = {
     "release": "2.14.0",
     "tensorrt": "11.1.0.106",
     "no_tensorrt": "",
+    "no_engine": "",
 }
 RTX = {**FACTS, "package": "torch-tensorrt-rtx", "tensorrt": "1.6.1.120"}
 
@@ -48,7 +51,11 @@ def test_it_says_what_engines_will_be_built_and_run_with():
             L4,
             r"its TensorRT cannot be imported: No module named 'tensorrt'; `nox -s engine`",
         ),
-        (RTX, H100, r"no engines for the NVIDIA H100 here \(sm_90\), only for sm_75, .*, sm_121; "),
+        (
+            {**RTX, "no_engine": "it takes none that it has built"},
+            H100,
+            r"tensorrt-rtx 1.6.1.120 runs no engine on the NVIDIA H100 here \(sm_90\): it takes no",
+        ),
     ],
     ids=["a CPU build of torch", "an old driver", "no package", "no TensorRT", "another GPU"],
 )
@@ -66,6 +73,19 @@ def test_without_a_driver_the_environment_is_not_even_asked():
 def test_where_there_is_a_gpu_this_environment_is_asked(tmp_path):
     with pytest.raises(Unavailable, match=r"torch .* cannot use the Fake GPU here"):
         preflight(sys.executable, fake_drivers.cuda(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_tensorrt_that_builds_an_engine_and_cannot_run_it_is_told(toolchain, catalogue):
+    """As TensorRT-RTX itself without a GPU: it builds, and takes nothing that it has built."""
+    site = toolchain.package_site(catalogue.newest, BuilderKind.RTX)
+    asked = (
+        f"import sys; sys.path[:0] = {[str(each) for each in site.folders]}; import tensorrt_rtx; "
+        "from harness.rig.questions.environment import why_no_engine; "
+        "print(why_no_engine(tensorrt_rtx))"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "it takes none that it has built"
 
 
 def test_an_environment_says_which_package_and_which_tensorrt_it_has(tmp_path, monkeypatch):

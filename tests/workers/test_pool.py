@@ -20,8 +20,8 @@ from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Route
 from harness.workers.jobs import make_jobs
 from harness.workers.launching import LOCAL, start_ready
-from harness.workers.pool import all_of, run_jobs
-from harness.workers.process import LocalWorker, WorkerSetup, WorkerTimeout
+from harness.workers.pool import all_of, run_groups, run_jobs
+from harness.workers.process import LocalWorker, PackageSetup, WorkerSetup, WorkerTimeout
 
 STUB = Path(__file__).with_name("stub_worker.py")
 
@@ -85,6 +85,29 @@ def test_every_cell_ends_in_one_record(setup):
     records, result = run(setup, cells)
     assert set(records) == {(cell.key.case, cell.key.route) for cell in cells}
     assert result == {}
+
+
+@pytest.mark.parametrize(("executor", "workers"), [("emulated", 1), ("cuda", 3)])
+def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
+    setup, tmp_path, executor, workers
+):
+    of_a_package = PackageSetup(
+        python=setup.python,
+        subjects=(),
+        seed=0,
+        log_folder=tmp_path / "logs",
+        corpus_digest="digest",
+        release="2.14.0",
+        site=None,
+        engines=tmp_path / "engines",
+        executor=executor,
+    )
+    jobs = make_jobs(plan(*(f"nap-{number}" for number in range(5))))
+    records: list[CellRecord] = []
+    how = {"timeout_s": 30.0, "on_record": records.append, "on_cost": lambda _: None, "broken": {}}
+    asyncio.run(run_groups([(jobs, of_a_package)], count=3, **how))
+    assert len(records) == 10
+    assert len((tmp_path / "left").read_text().splitlines()) == workers
 
 
 def test_the_plan_s_hypothetical_cells_stay_so(setup):

@@ -249,9 +249,11 @@ def on_device(captured: CapturedProgram, device: str) -> CapturedProgram:
     """The same program with everything that is computed with on a device.
 
     It is captured first and moved then, by torch's own pass: what a model's code makes, such as a
-    constant, is moved as well.
+    constant, is moved as well. The device is named with its number, as tensors name it: a program
+    may assert where one of its tensors is, and "cuda" is not "cuda:0" there.
     """
     assert captured.exported is not None
+    device = str(torch.empty(0, device=device).device)
     return dataclasses.replace(
         captured,
         exported=move_to_device_pass(captured.exported, device),

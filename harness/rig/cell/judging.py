@@ -198,7 +198,7 @@ def _allowed(prepared: PreparedCase) -> float | None:
     A case of this project is one whose kernels compute the same bits in every process. Nobody knows
     that of a user's model: torch's own kernels take other ways for other memory and threads.
     """
-    if prepared.against_itself or is_from_elsewhere(prepared.case):
+    if prepared.against_itself or prepared.kernels_vary or is_from_elsewhere(prepared.case):
         return prepared.case.eager_tolerance or None
     return None
 

@@ -100,23 +100,34 @@ def make_engine(built: BuiltEngine) -> torch.ScriptObject:
 
 def engine_payload(engine: Any) -> bytes:
     """The engine bytes inside a real or faked engine object."""
-    return base64.b64decode(engine_slots(engine)[ENGINE_SLOT])
+    return base64.b64decode(_pickled(engine)[0][ENGINE_SLOT])
 
 
 def engine_slots(engine: Any) -> tuple[str, ...]:
     """Every slot as text, the engine bytes in base64: what an engine's pickle holds.
 
-    Of an engine of the real runtime, too. An emulated one never changes, and is read once.
+    The real runtime's engine goes without its bytes. TensorRT writes them anew whenever it is asked
+    (`TRTEngine::serialize` in core/runtime/TRTEngine.cpp), and they may differ from those that the
+    engine was made of. The other slots tell engines apart, by their names.
     """
-    real = _real(engine)
+    slots, real = _pickled(engine)
+    return (*slots[:ENGINE_SLOT], "", *slots[ENGINE_SLOT + 1 :]) if real else slots
+
+
+def _pickled(engine: Any) -> tuple[tuple[str, ...], bool]:
+    """What an engine's pickle holds, and whether it is one of the real runtime.
+
+    An emulated one never changes, and is read once.
+    """
+    held = _real(engine)
     try:
-        serial = real._emulated_serial()
+        serial = held._emulated_serial()
     except AttributeError:
-        return tuple(real.__getstate__()[0])
+        return tuple(held.__getstate__()[0]), True
     if serial not in _slots:
-        slots = tuple(real.__getstate__()[0])
+        slots = tuple(held.__getstate__()[0])
         _slots[serial] = _held.setdefault(slots, slots)
-    return _slots[serial]
+    return _slots[serial], False
 
 
 def engine_digest(slots: Sequence[str]) -> str:

@@ -180,7 +180,8 @@ IDENTITIES = frozenset(
 #: Makes a tensor of a number.
 OF_A_NUMBER = "aten.scalar_tensor.default"
 ITEMS = frozenset({"aten.item.default", "aten._local_scalar_dense.default"})
-CASTS = frozenset({OF_A_NUMBER, "aten.to.device", "aten.to.dtype"})
+#: On a GPU `TorchTensorRTModule.forward` moves it there, which is traced as `to.dtype_layout`.
+CASTS = frozenset({OF_A_NUMBER, "aten.to.device", "aten.to.dtype", "aten.to.dtype_layout"})
 
 
 def has_effect(node: Node) -> bool:

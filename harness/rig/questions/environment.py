@@ -67,7 +67,9 @@ def installed(_: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "release": None,
         "tensorrt": None,
         "no_tensorrt": "",
+        "no_engine": "",
     }
+    found = None
     for package, module in _PACKAGES.items():
         try:
             version = importlib.metadata.version(package)
@@ -75,9 +77,12 @@ def installed(_: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         facts.update(package=package, release=version.partition("+")[0])
         try:
-            facts.update(tensorrt=importlib.import_module(module).__version__, no_tensorrt="")
+            found = importlib.import_module(module)
+            facts.update(tensorrt=found.__version__, no_tensorrt="")
         except ImportError as error:
             facts.update(tensorrt=None, no_tensorrt=str(error))
+    if found is not None and not facts["no_gpu"]:
+        facts.update(no_engine=why_no_engine(found))
     yield facts
 
 
@@ -97,3 +102,37 @@ def _why_no_gpu() -> str:
     except RuntimeError as error:
         return str(error).partition("\n")[0]
     return ""
+
+
+def why_no_engine(tensorrt: Any) -> str:
+    """Why TensorRT cannot build an engine and run it here; empty if it can.
+
+    An engine that doubles four numbers is built and run. What a version says of itself would not
+    do: TensorRT-RTX 1.4 calls its engines invalid for an H200 (`get_engine_validity`), which
+    NVIDIA's support matrix does not name, and runs them there.
+    """
+    try:
+        logger = tensorrt.Logger(tensorrt.Logger.ERROR)
+        builder = tensorrt.Builder(logger)
+        network = builder.create_network(0)
+        given = network.add_input("x", tensorrt.float32, (4,))
+        added = network.add_elementwise(given, given, tensorrt.ElementWiseOperation.SUM)
+        added.get_output(0).name = "y"
+        network.mark_output(added.get_output(0))
+        built = builder.build_serialized_network(network, builder.create_builder_config())
+        if built is None:
+            return "it builds none"
+        engine = tensorrt.Runtime(logger).deserialize_cuda_engine(bytes(built))
+        context = None if engine is None else engine.create_execution_context()
+        if context is None:
+            return "it takes none that it has built"
+        x, y = torch.arange(4.0, device="cuda"), torch.zeros(4, device="cuda")
+        for name, tensor in (("x", x), ("y", y)):
+            context.set_tensor_address(name, tensor.data_ptr())
+        torch.cuda.synchronize()
+        stream = torch.cuda.Stream()
+        ran = context.execute_async_v3(stream.cuda_stream)
+        torch.cuda.synchronize()
+    except Exception as error:  # noqa: BLE001 - whatever a TensorRT does on a GPU unknown to it
+        return str(error).partition("\n")[0] or type(error).__name__
+    return "" if ran and torch.equal(y, x * 2) else "it computes something else"

@@ -203,7 +203,8 @@ FAULTS: dict[str, Callable[[ModuleType], None]] = {
     "write_to_the_module": write_to_the_module,
     "flip_a_bit_when_loaded": flip_a_bit_when_loaded,
     "answer_otherwise_every_time": answer_otherwise_every_time,
-    "scale_eager_beyond_the_tolerance": scale_eager(1.01),
+    "answer_otherwise_for_sizes_that_vary": answer_otherwise_every_time,
+    "scale_eager_beyond_the_tolerance": scale_eager(1.05),
     "scale_eager_within_the_tolerance": scale_eager(1.0003),
     "forbid_forks": forbid_forks,
 }
@@ -227,7 +228,8 @@ def faulty_cell(package: ModuleType, route: str, executor: str, fault: str) -> d
     site = Path(package.__file__ or "").parents[1]
     setup = {"site": str(site), "release": RELEASE, "builder": "segment"}
     loader = FreshLoader(package) if chosen.forks else SpawningLoader(setup)
-    case = model_that_cancels_out() if fault == "cancel_out" else find_case(CASE)
+    cases = {"answer_otherwise_for_sizes_that_vary": "dynamic_batch"}
+    case = model_that_cancels_out() if fault == "cancel_out" else find_case(cases.get(fault, CASE))
     prepared = prepare_with(package, case, "nonstrict", 0, StageClock(), chosen)
     key = CellKey(CASE, "nonstrict", RELEASE, Route(route), lane=Lane.PACKAGE)
     record = run_package_cell(package, prepared, key, loader, StageClock())

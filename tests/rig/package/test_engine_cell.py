@@ -35,6 +35,14 @@ def test_a_module_that_disagrees_with_itself_is_told_and_held_against_nothing_bi
     assert found == ["wrong-values@compile", "split module against itself: numbers differ"]
 
 
+def test_a_module_of_sizes_that_vary_has_to_agree_with_itself_within_the_tolerance(compiled):
+    assert "values" not in compiled("answer_otherwise_for_sizes_that_vary")
+
+
+def test_a_program_of_sizes_that_vary_is_held_against_it_within_the_tolerance(failures):
+    assert "values" not in failures("answer_otherwise_for_sizes_that_vary")
+
+
 def test_engines_are_held_against_eager_within_their_own_tolerance(compiled):
     assert "values" not in compiled("scale_eager_within_the_tolerance")
     found = compiled("scale_eager_beyond_the_tolerance")["values"]
