@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
@@ -26,7 +27,7 @@ from hypothesis.errors import Flaky
 from corpus.blueprints.blueprint import Blueprint, from_json, to_json
 from corpus.drawn.model import NAME as MODEL
 from corpus.drawn.model import DrawnModel
-from harness.campaigns.differential import differences
+from harness.campaigns.differential import Ways, differences
 from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.judge import Answer, Judge
 from harness.campaigns.models import models
@@ -113,7 +114,8 @@ class _TimeIsUp(BaseException):
 class Campaign:
     """What a campaign has seen so far; all of it is in its journal.
 
-    ``cells`` are those that each kind of program is judged by; the kinds take turns.
+    ``cells`` are those that each kind of program is judged by; the kinds take turns. ``ways``
+    says by which each defect shows, so that differences between two of them are told.
     """
 
     def __init__(
@@ -124,10 +126,12 @@ class Campaign:
         folder: Path,
         seed_: int = 0,
         say: Callable[[str], None] = lambda line: None,
+        ways: Ways = MappingProxyType({}),
     ) -> None:
         self._judge = judge
         self._cells = cells
         self._register = register
+        self._ways = ways
         self._seed = seed_
         self._say = say
         self._folder = folder
@@ -233,7 +237,7 @@ class Campaign:
 
     def _compare(self, answer: Answer, kind: Kind, program: Any) -> None:
         """Tell the first program of each difference that the register does not explain."""
-        for difference in differences(answer.records, self._register):
+        for difference in differences(answer.records, self._register, self._ways):
             if difference not in self.differs:
                 self.differs[difference] = kind.name
                 self._write(

@@ -6,18 +6,34 @@ another defect behind the same signs. It is told to a person, and not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from harness.register.defects import Register
 from harness.register.facts import UNSUPPORTED, Fact, facts_of, place_of
+from harness.register.table import Table
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
 
+#: The lanes and routes by which a defect shows, by its id.
+Ways = Mapping[str, Collection[tuple[str, str]]]
 
-def differences(records: Sequence[CellRecord], register: Register) -> Iterator[str]:
-    """What one of two comparable cells fails by, and the other does not, each as a line."""
+
+def ways_of(table: Table) -> Ways:
+    """By which lanes and routes the cases of a table show each defect."""
+    ways: dict[str, set[tuple[str, str]]] = {}
+    for entry in table.entries:
+        if not entry.removed:
+            ways.setdefault(entry.defect, set()).add((entry.place.lane, entry.place.route))
+    return ways
+
+
+def differences(records: Sequence[CellRecord], register: Register, ways: Ways) -> Iterator[str]:
+    """What one of two comparable cells fails by, and the other does not, each as a line.
+
+    A defect is in both of them only if some case of the table shows it by the other's way, too.
+    """
     right = [each for each in records if each.state is CellState.ENDED and not facts_of(each)]
     for record in records:
         key = record.key
@@ -28,7 +44,8 @@ def differences(records: Sequence[CellRecord], register: Register) -> Iterator[s
                 in_both = (
                     defect.id
                     for defect in named
-                    if defect.may_show(other.key.subject)
+                    if (other.key.lane, other.key.route) in ways.get(defect.id, ())
+                    and defect.may_show(other.key.subject)
                     and defect.signed(place_of(other.key), fact)
                 )
                 shown = next(in_both, "") if question else ""

@@ -11,6 +11,7 @@ import typer
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.base.files import replace_file
 from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
+from harness.campaigns.differential import ways_of
 from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
 from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
@@ -18,7 +19,8 @@ from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
 from harness.cli.common import lanes, listed, tell, toolchain_for
 from harness.mends.all import MENDS
-from harness.register.defects import Register, read_register
+from harness.register.defects import Register
+from harness.register.expected import read_expectations
 from harness.register.facts import NONSTRICT
 from harness.report.draw.fuzz_plot import fuzz_figure
 from harness.report.draw.plots import png
@@ -68,12 +70,13 @@ def fuzz_command(
         subjects, sites = with_packages(subjects, toolchain, catalogue)
     setups, cells = _setups(toolchain, subjects, sites, asked, out)
     mended_ones = [name for mend in MENDS if mended for name in mend.defects]
-    known, forgotten = parted(read_register(), listed(without), mended_ones)
+    expected = read_expectations()
+    known, forgotten = parted(expected.register, listed(without), mended_ones)
     with workers_on(on, toolchain) as (launcher, count):
         if on and count < len(setups):
             raise UsageError(f"--on {on}: it has {count} processors, and {len(setups)} are needed")
         judge = Judge(setups, launcher=launcher)
-        campaign = Campaign(judge, cells, known, out, seed, tell)
+        campaign = Campaign(judge, cells, known, out, seed, tell, ways_of(expected.table))
         try:
             campaign.run(minutes * 60)
         finally:

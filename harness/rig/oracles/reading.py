@@ -279,9 +279,7 @@ class GraphReader:
         kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
         return self.table.make(kind, index, (source,))
 
-    def _op(
-        self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope
-    ) -> Term:
+    def _op(self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope) -> Term:
         arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
         if not has_effect(node):
