@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from harness.gate.attribution import due_to
 from harness.gate.model_answer import (
     Cause,
     ModelAnswer,
@@ -12,7 +13,8 @@ from harness.gate.model_answer import (
     model_answer,
     packs_otherwise,
 )
-from harness.register.defects import Defect, Sign
+from harness.register.defects import Defect, Sign, read_register
+from harness.register.facts import Fact, Place
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane, Route
@@ -272,3 +274,11 @@ def test_an_upgrade_loses_the_calls_that_were_right_and_are_not_any_more():
     )
     assert [call.route for call in calls_lost(told, OLD, NEW)] == [Route.RETRACE]
     assert [call.route for call in calls_lost(told, NEW, OLD)] == [Route.NO_RETRACE]
+
+
+def test_a_model_that_sorts_and_writes_no_slices_meets_the_defect_of_sorting():
+    """Another defect has the same message, and needs a slice that is written whole."""
+    place = Place(Lane.PACKAGE, "mine", "nonstrict", Route.COMPILE)
+    told = Fact("completion", "error@compile", "IndexError: tuple index out of range", "error")
+    due = due_to(place, told, "2.13.0", table(), read_register(), lacks=("slice-writes",))
+    assert [defect.id for defect in due] == ["sort-by-the-last-dimension"]
