@@ -32,8 +32,8 @@ from harness.workers.process import (
 )
 
 _JOBS_FOR_A_WORKER = 4
-#: Each and the process that loads for it hold a CUDA context, of half a GB.
-_WORKERS_ON_A_GPU = 8
+#: Each and the two processes that load for it hold a CUDA context, of half a GB.
+_WORKERS_ON_A_GPU = 4
 _START_TIMEOUT_S = 180.0  # importing torch on a cold disk
 #: A cell under which so many machines were lost is taken to have ended them.
 _LOSSES = 3

@@ -1,10 +1,10 @@
 """`torch_tensorrt.load` in a fresh process that is started for it, where nobody may fork.
 
-    python -m harness.rig.package.spawning REQUEST        started by SpawningLoader, never by hand
+    python -m harness.rig.package.spawning SETUP          started by SpawningLoader, never by hand
 
-The process imports the package as the one that saved did, which takes seconds, and loads one
-archive. REQUEST is a JSON file:
-{"setup": ..., "archive": FILE, "tampered": BOOL, "imports": [MODULE...]}.
+The process imports the package as the one that saved did, which takes seconds, and then loads the
+one archive that it is told of on stdin, as a line of JSON:
+{"archive": FILE, "tampered": BOOL, "imports": [MODULE...]}.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from harness.rig.package.opening import open_package
 class SpawningLoader:
     """A `Loader` that starts a new Python for every archive.
 
+    The next one is started when one is taken, and imports the package meanwhile.
+
     Args:
         setup: how the package is opened, as `open_package` takes it.
     """
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
-        self._setup = dict(setup)
+        self._setup = json.dumps(dict(setup))
+        self._next = self._started()
 
     def load(
         self,
@@ -43,35 +46,33 @@ class SpawningLoader:
     ) -> Loaded:
         request = Request(archive, tampered, tuple(imports))
         request.put(calls)
-        asked = archive.with_suffix(".request")
-        asked.write_text(
-            json.dumps(
-                {
-                    "setup": self._setup,
-                    "archive": str(archive),
-                    "tampered": tampered,
-                    "imports": list(imports),
-                }
-            )
-        )
-        # What it prints goes where the worker's own prints go; the worker's orders are not for it.
-        code = subprocess.run(
-            [sys.executable, "-P", start.__file__, "harness.rig.package.spawning", str(asked)],
-            stdin=subprocess.DEVNULL,
-            check=False,
-        ).returncode
-        return request.answered() or Loaded(died(code), {})
+        process, self._next = self._next, self._started()
+        asked = {"archive": str(archive), "tampered": tampered, "imports": list(imports)}
+        process.communicate(json.dumps(asked))
+        return request.answered() or Loaded(died(process.returncode), {})
 
     def close(self) -> None:
-        """Nothing outlives an archive."""
+        """End the process that nobody took."""
+        self._next.kill()
+        self._next.communicate()
+
+    def _started(self) -> subprocess.Popen[str]:
+        # What it prints goes where the worker's own prints go; the worker's orders are not for it.
+        return subprocess.Popen(
+            [sys.executable, "-P", start.__file__, "harness.rig.package.spawning", self._setup],
+            stdin=subprocess.PIPE,
+            text=True,
+        )
 
 
-def main(asked: Path) -> None:
+def main(setup: Mapping[str, Any]) -> None:
     die_with_parent()
-    said = json.loads(asked.read_text())
-    request = Request(Path(said["archive"]), said["tampered"], tuple(said["imports"]))
-    answer(open_package(said["setup"]), request)
+    package = open_package(setup)
+    line = sys.stdin.readline()
+    if line:  # nothing is there where the worker has ended
+        said = json.loads(line)
+        answer(package, Request(Path(said["archive"]), said["tampered"], tuple(said["imports"])))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(json.loads(sys.argv[1]))
