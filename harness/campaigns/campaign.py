@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, target
@@ -126,7 +125,8 @@ class Campaign:
         folder: Path,
         seed_: int = 0,
         say: Callable[[str], None] = lambda line: None,
-        ways: Ways = MappingProxyType({}),
+        *,
+        ways: Ways,
     ) -> None:
         self._judge = judge
         self._cells = cells

@@ -7,14 +7,18 @@ another defect behind the same signs. It is told to a person, and not judged.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
 
-from harness.register.defects import Register
+from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Fact, facts_of, place_of
 from harness.register.table import Table
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
+
+_CALLS: Final = "two calls"
+_LANES: Final = "both lanes"
 
 #: The lanes and routes by which a defect shows, by its id.
 Ways = Mapping[str, Collection[tuple[str, str]]]
@@ -32,7 +36,8 @@ def ways_of(table: Table) -> Ways:
 def differences(records: Sequence[CellRecord], register: Register, ways: Ways) -> Iterator[str]:
     """What one of two comparable cells fails by, and the other does not, each as a line.
 
-    A defect is in both of them only if some case of the table shows it by the other's way, too.
+    Of two calls, and of both lanes, a defect is in both if some case of the table shows it by the
+    lane and route of the other cell, too. Of a defect that no case shows nobody knows that.
     """
     right = [each for each in records if each.state is CellState.ENDED and not facts_of(each)]
     for record in records:
@@ -44,13 +49,19 @@ def differences(records: Sequence[CellRecord], register: Register, ways: Ways) -
                 in_both = (
                     defect.id
                     for defect in named
-                    if (other.key.lane, other.key.route) in ways.get(defect.id, ())
+                    if _shown_by(defect, question, other.key, ways)
                     and defect.may_show(other.key.subject)
                     and defect.signed(place_of(other.key), fact)
                 )
                 shown = next(in_both, "") if question else ""
                 if shown:
                     yield f"{question}: {_told(key)} fails as {shown}, {_told(other.key)} is right"
+
+
+def _shown_by(defect: Defect, question: str, other: CellKey, ways: Ways) -> bool:
+    if question not in (_CALLS, _LANES) or defect.id not in ways:
+        return True
+    return (other.lane, other.route) in ways[defect.id]
 
 
 def _question(one: CellKey, other: CellKey, fact: Fact) -> str:
@@ -62,12 +73,12 @@ def _question(one: CellKey, other: CellKey, fact: Fact) -> str:
         return ""
     if not same_lane:
         package, graph = (one, other) if one.lane == Lane.PACKAGE else (other, one)
-        return "both lanes" if Route(package.route).reaches == graph.route else ""
+        return _LANES if Route(package.route).reaches == graph.route else ""
     if Route.COMPILE in (one.route, other.route):
         asked = fact.oracle in (Oracle.VALUES, Oracle.STATE)  # nothing else is asked in memory
         return "in memory against reloaded" if asked else ""
     same = Route(one.route).reaches.row.inlines == Route(other.route).reaches.row.inlines
-    return "two calls" if same else ""
+    return _CALLS if same else ""
 
 
 def _told(key: CellKey) -> str:

@@ -76,7 +76,7 @@ def fuzz_command(
         if on and count < len(setups):
             raise UsageError(f"--on {on}: it has {count} processors, and {len(setups)} are needed")
         judge = Judge(setups, launcher=launcher)
-        campaign = Campaign(judge, cells, known, out, seed, tell, ways_of(expected.table))
+        campaign = Campaign(judge, cells, known, out, seed, tell, ways=ways_of(expected.table))
         try:
             campaign.run(minutes * 60)
         finally:

@@ -137,6 +137,8 @@ class PackageLane:
             traceback.print_exc()
             self._unusable = error
         else:
+            features = getattr(self.package, "ENABLED_FEATURES", None)
+            self._executor = executor_of(setup, rtx=getattr(features, "tensorrt_rtx", False))
             # Before any case of the project is imported: programs are loaded where none was.
             forks = self._executor.forks
             self._loader = FreshLoader(self.package) if forks else SpawningLoader(setup)

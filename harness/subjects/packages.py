@@ -221,6 +221,6 @@ def installed(facts: Mapping[str, Any], device: Device) -> Installed:
         raise Unavailable(
             f"{builder} {facts['tensorrt']} runs no engine on the {device.name} here "
             f"({device.architecture}): {facts['no_engine']}",
-            "take another GPU, or another TensorRT",
+            "see that it runs one there at all, or take another GPU",
         )
     return Installed(release, builder, facts["tensorrt"], device)

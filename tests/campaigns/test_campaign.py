@@ -77,7 +77,7 @@ def campaign_until_one_is_found(judge, folder, cells=CELLS):
         if line.startswith("new"):
             raise _FoundEnough
 
-    found = Campaign(judge, cells, Register(), folder, say=say)
+    found = Campaign(judge, cells, Register(), folder, say=say, ways={})
     with pytest.raises(_FoundEnough):
         found.run(300)
     return found
@@ -94,7 +94,7 @@ def test_what_the_register_lacks_is_shrunk_and_what_it_has_is_let_go(judge, tmp_
     assert named
     assert named[0].id in signed_by(find, register)
     assert not signed_by(find, Register())
-    known = Campaign(judge, CELLS, register, tmp_path / "known")
+    known = Campaign(judge, CELLS, register, tmp_path / "known", ways={})
     answer = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=True)
     assert known._unknown(answer, count=True) == []
     assert len(known.known) == 1
@@ -105,7 +105,7 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
     before = campaign_until_one_is_found(judge, tmp_path)
     with (tmp_path / "journal.jsonl").open("a") as journal:
         journal.write('{"event": "pai')  # where it was cut off
-    after = Campaign(judge, CELLS, Register(), tmp_path)
+    after = Campaign(judge, CELLS, Register(), tmp_path, ways={})
     assert (after.programs, after.rounds, after.pairs) == (
         before.programs,
         before.rounds,
@@ -152,7 +152,7 @@ def test_a_kill_while_a_program_shrinks_leaves_what_it_is_by_then(judge, tmp_pat
     lines = (tmp_path / "journal.jsonl").read_text().splitlines(keepends=True)
     until = next(number for number, line in enumerate(lines) if '"smaller"' in line)
     (tmp_path / "journal.jsonl").write_text("".join(lines[: until + 1]))
-    after = Campaign(judge, CELLS, Register(), tmp_path)
+    after = Campaign(judge, CELLS, Register(), tmp_path, ways={})
     assert list(after.finds) == list(before.finds)
 
 

@@ -276,9 +276,16 @@ def test_an_upgrade_loses_the_calls_that_were_right_and_are_not_any_more():
     assert [call.route for call in calls_lost(told, NEW, OLD)] == [Route.NO_RETRACE]
 
 
-def test_a_model_that_sorts_and_writes_no_slices_meets_the_defect_of_sorting():
-    """Another defect has the same message, and needs a slice that is written whole."""
+@pytest.mark.parametrize(
+    ("lacks", "named"),
+    [
+        (("slice-scatter-by-default",), ["sort-by-the-last-dimension"]),
+        (("slice-writes", "slice-scatter-by-default", "sort-by-default"), []),
+    ],
+)
+def test_a_model_that_sorts_by_the_last_dimension_alone_meets_the_defect_of_it(lacks, named):
+    """Python says the same of any index, so what the model has decides."""
     place = Place(Lane.PACKAGE, "mine", "nonstrict", Route.COMPILE)
     told = Fact("completion", "error@compile", "IndexError: tuple index out of range", "error")
-    due = due_to(place, told, "2.13.0", table(), read_register(), lacks=("slice-writes",))
-    assert [defect.id for defect in due] == ["sort-by-the-last-dimension"]
+    due = due_to(place, told, "2.13.0", table(), read_register(), lacks=lacks)
+    assert [defect.id for defect in due] == named

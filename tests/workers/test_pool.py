@@ -87,7 +87,7 @@ def test_every_cell_ends_in_one_record(setup):
     assert result == {}
 
 
-@pytest.mark.parametrize(("executor", "workers"), [("emulated", 1), ("cuda", 3)])
+@pytest.mark.parametrize(("executor", "workers"), [("emulated", 1), ("cuda", 4)])
 def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
     setup, tmp_path, executor, workers
 ):
@@ -102,11 +102,11 @@ def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
         engines=tmp_path / "engines",
         executor=executor,
     )
-    jobs = make_jobs(plan(*(f"nap-{number}" for number in range(5))))
+    jobs = make_jobs(plan(*(f"nap-{number}" for number in range(9))))
     records: list[CellRecord] = []
     how = {"timeout_s": 30.0, "on_record": records.append, "on_cost": lambda _: None, "broken": {}}
-    asyncio.run(run_groups([(jobs, of_a_package)], count=3, **how))
-    assert len(records) == 10
+    asyncio.run(run_groups([(jobs, of_a_package)], count=9, **how))
+    assert len(records) == 18
     assert len((tmp_path / "left").read_text().splitlines()) == workers
 
 

@@ -58,6 +58,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "slice-scatter-by-default": any(
             _is(node, "slice_scatter") and len(node.args) < 3 for node in _nodes(exported)
         ),
+        "sort-by-default": any(map(_sorts_by_the_last, _nodes(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
         "torch-2.9": torch.__version__.startswith("2.9."),
@@ -97,6 +98,13 @@ def _is(node: Node, op: str) -> bool:
     """Whether a node is this op of torch's own, in place or not."""
     schema = getattr(node.target, "_schema", None)
     return schema is not None and schema.name in (f"aten::{op}", f"aten::{op}_")
+
+
+def _sorts_by_the_last(node: Node) -> bool:
+    """Whether it is, or is lowered to, an `aten.sort` whose dimension is left out."""
+    if _is(node, "quantile") or _is(node, "nanquantile"):
+        return True
+    return (_is(node, "sort") or _is(node, "argsort")) and len(node.args) < 2
 
 
 def _writes(exported: ExportedProgram) -> bool:

@@ -125,15 +125,15 @@ def hold(
     engine_bytes: int,
     *,
     ask_twice: bool = False,
+    kernels_vary: bool = False,
 ) -> PreparedCase:
     """A compiled split module with the references that its cells are judged by.
 
     Args:
         ask_twice: run the split module twice, to see whether it agrees with itself. Programs are
-            compared bit for bit only if it does. Emulated engines always do. One of sizes that vary
-            has to agree within the case's tolerance alone: TensorRT-RTX runs such an engine with
-            kernels for any size until it has made some for the size that it is given, beside the
-            calls, and so their last digits change when nobody has changed anything.
+            compared bit for bit only if it does. Emulated engines always do.
+        kernels_vary: a module of sizes that vary has to agree within the case's tolerance alone,
+            because its engines may take other kernels from call to call.
 
     Raises:
         Exception: the split module does not run, or cannot be read.
@@ -142,7 +142,7 @@ def hold(
     # A copy runs, because the model may write to its state, which every cell needs unchanged.
     reference = observe(copy.deepcopy(split), captured.calls)
     against_itself, tolerance = [], captured.case.eager_tolerance
-    kernels_vary = ask_twice and captured.program.bounds is not None
+    kernels_vary = kernels_vary and captured.program.bounds is not None
     if ask_twice:
         again = observe(copy.deepcopy(split), captured.calls)
         against_itself = _against("itself", reference, again, tolerance if kernels_vary else None)

@@ -190,7 +190,7 @@ class GraphReader:
             held = attribute(str(node.target))
             if isinstance(held, GraphModule):
                 return self._branch(held)
-            return scope.written.get(id(held)) or self._value(held, str(node.target))
+            return self._value(held, str(node.target))
         if node.op == "call_module":
             return self._child(node, values, attribute, scope)
         if node.op != "call_function":
@@ -214,7 +214,7 @@ class GraphReader:
             if source.kind is Kind.ENGINE_OUTPUT:
                 return source
         size = self._size(node, values, scope)
-        return size if size is not None else self._op(node, values, attribute, scope)
+        return size if size is not None else self._op(node, values, scope)
 
     def _size(self, node: Node, values: dict[Node, Any], scope: Scope) -> Term | None:
         """A symbolic size as an expression over the model inputs' sizes; None for anything else.
@@ -279,7 +279,7 @@ class GraphReader:
         kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
         return self.table.make(kind, index, (source,))
 
-    def _op(self, node: Node, values: dict[Node, Any], attribute: Attribute, scope: Scope) -> Term:
+    def _op(self, node: Node, values: dict[Node, Any], scope: Scope) -> Term:
         arguments = tuple(self._argument(item, values) for item in bound_arguments(node))
         name = str(node.target)
         if not has_effect(node):
@@ -287,10 +287,7 @@ class GraphReader:
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
         scope.effects.append(effect)
         if mutates(node) and isinstance(node.args[0], Node):
-            written = node.args[0]
-            values[written] = effect  # later readers read the new value
-            if written.op == "get_attr":
-                scope.written[id(attribute(str(written.target)))] = effect
+            values[node.args[0]] = effect  # later readers read the new value
         return effect
 
     def _argument(self, item: Any, values: dict[Node, Any]) -> Any:

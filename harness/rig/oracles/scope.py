@@ -18,15 +18,10 @@ from harness.rig.oracles.terms import Term
 
 @dataclass
 class Scope:
-    """The names of one program's symbols, its effects so far, and what they left of its state.
-
-    ``written`` has the last write to each tensor, by its `id`: a child that is called twice, or two
-    children that share a tensor, read it by two nodes.
-    """
+    """The names of one program's symbols, and its effects so far."""
 
     symbols: dict[sympy.Symbol, sympy.Symbol]
     effects: list[Term] = field(default_factory=list)
-    written: dict[int, Term] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graph: torch.fx.Graph) -> Scope:

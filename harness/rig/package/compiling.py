@@ -63,7 +63,14 @@ def prepare_with(
             compiled = after_compile(package, captured, compiled, executor)
         clock.credit(parts)
         engine_bytes, carried_bytes = engine_bytes_of(compiled)
-        prepared = hold(captured, compiled, eager, engine_bytes, ask_twice=executor.real)
+        prepared = hold(
+            captured,
+            compiled,
+            eager,
+            engine_bytes,
+            ask_twice=executor.real,
+            kernels_vary=executor.kernels_vary,
+        )
         prepared.carried_bytes = carried_bytes
         prepared.warnings = tuple(told)
         return prepared

@@ -26,7 +26,9 @@ from harness.rig.package.opening import open_package
 class SpawningLoader:
     """A `Loader` that starts a new Python for every archive.
 
-    The next one is started when one is taken, and imports the package meanwhile.
+    Each load starts the process for the following load, which imports the package meanwhile. One
+    that ended before it was asked, as for want of memory, says nothing of the archive: another one
+    is asked.
 
     Args:
         setup: how the package is opened, as `open_package` takes it.
@@ -46,9 +48,17 @@ class SpawningLoader:
     ) -> Loaded:
         request = Request(archive, tampered, tuple(imports))
         request.put(calls)
+        asked = json.dumps(
+            {"archive": str(archive), "tampered": tampered, "imports": list(imports)}
+        )
         process, self._next = self._next, self._started()
-        asked = {"archive": str(archive), "tampered": tampered, "imports": list(imports)}
-        process.communicate(json.dumps(asked))
+        process.communicate(asked)
+        if not _taken(archive).exists():
+            process = self._started()
+            process.communicate(asked)
+            if not _taken(archive).exists():
+                raise RuntimeError(f"no process begins to load: exit code {process.returncode}")
+        _taken(archive).unlink()
         return request.answered() or Loaded(died(process.returncode), {})
 
     def close(self) -> None:
@@ -65,13 +75,20 @@ class SpawningLoader:
         )
 
 
+def _taken(archive: Path) -> Path:
+    """The file that says that a process has begun to load the archive."""
+    return archive.with_suffix(".taken")
+
+
 def main(setup: Mapping[str, Any]) -> None:
     die_with_parent()
     package = open_package(setup)
     line = sys.stdin.readline()
     if line:  # nothing is there where the worker has ended
         said = json.loads(line)
-        answer(package, Request(Path(said["archive"]), said["tampered"], tuple(said["imports"])))
+        archive = Path(said["archive"])
+        _taken(archive).touch()
+        answer(package, Request(archive, said["tampered"], tuple(said["imports"])))
 
 
 if __name__ == "__main__":

@@ -135,4 +135,6 @@ def why_no_engine(tensorrt: Any) -> str:
         torch.cuda.synchronize()
     except Exception as error:  # noqa: BLE001 - whatever a TensorRT does on a GPU unknown to it
         return str(error).partition("\n")[0] or type(error).__name__
-    return "" if ran and torch.equal(y, x * 2) else "it computes something else"
+    if not ran:
+        return "it does not start the engine"
+    return "" if torch.equal(y, x * 2) else "it computes something else"

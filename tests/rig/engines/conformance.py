@@ -52,7 +52,7 @@ FACTS = {
     "aliases nothing": f"{_MEMORY}, fresh but for declared aliased I/O",
     "takes every size of its profile": _SHAPE,
     "refuses a size above its profile": _SHAPE,
-    "keeps its slots when copied": "register_jit_hooks.cpp: def_pickle",
+    "keeps all but its bytes when copied": "register_jit_hooks.cpp: def_pickle",
 }
 _BOUND = "setup_input_tensors: an aliased input's own memory is bound, never a staging buffer"
 _STRIDED = "setup_input_tensors: inputs[i].view(shape).contiguous(), a copy of what is strided"
@@ -124,7 +124,8 @@ def asked(first: Any, last: Any, device: str = "cpu") -> dict[str, bool]:
         "returns contiguous memory": transposed.shape == (4, 2) and transposed.is_contiguous(),
         "aliases nothing": transposed.untyped_storage().data_ptr()
         != x.untyped_storage().data_ptr(),
-        "keeps its slots when copied": engine_slots(copy.deepcopy(first)) == engine_slots(first),
+        "keeps all but its bytes when copied": engine_slots(copy.deepcopy(first))
+        == engine_slots(first),
     }
 
 

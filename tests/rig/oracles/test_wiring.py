@@ -276,29 +276,3 @@ def test_keyword_arguments_of_a_call_are_bound_by_name():
     expected = reader.read_module(parent(a="x", b="y"), 2)
     assert list(check_inlined(reader, expected, 2, parent(b="y", a="x"))) == []
     assert list(check_inlined(reader, expected, 2, parent(a="y", b="x"))) != []
-
-
-def writing(*held: torch.Tensor) -> GraphModule:
-    """Adds its input to its first buffer, the sum to the next, and so on; returns the last sum."""
-    module, graph = torch.nn.Module(), torch.fx.Graph()
-    value = graph.placeholder("x")
-    for number, tensor in enumerate(held):
-        module.register_buffer(f"held_{number}", tensor)
-        read = graph.get_attr(f"held_{number}")
-        value = graph.call_function(torch.ops.aten.add_.Tensor, (read, value))
-    graph.output(value)
-    return GraphModule(module, graph)
-
-
-def test_a_fallback_that_writes_and_is_called_twice_reads_what_it_has_written():
-    held = torch.zeros(3)
-    split, graph = torch.nn.Module(), torch.fx.Graph()
-    split.add_module("_run_on_gpu_0", writing(held))
-    value = graph.placeholder("x")
-    for _ in range(2):
-        value = graph.call_module("_run_on_gpu_0", (value,))
-    graph.output(value)
-    reader = GraphReader()
-    expected = reader.read_module(GraphModule(split, graph), 1)
-    assert reader.read_module(writing(held, held), 1) == expected
-    assert reader.read_module(writing(held, held.clone()), 1) != expected

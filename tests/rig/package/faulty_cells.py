@@ -20,7 +20,7 @@ from harness.rig.engines import emulated
 from harness.rig.package import compiling, loading
 from harness.rig.package.cell import run_package_cell
 from harness.rig.package.compiling import prepare_with
-from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR
+from harness.rig.package.executor import CUDA_EXECUTOR, EMULATED_EXECUTOR, RTX_EXECUTOR
 from harness.rig.package.loading import FreshLoader
 from harness.rig.package.spawning import SpawningLoader
 from harness.wire.records import CellKey
@@ -204,7 +204,7 @@ FAULTS: dict[str, Callable[[ModuleType], None]] = {
     "flip_a_bit_when_loaded": flip_a_bit_when_loaded,
     "answer_otherwise_every_time": answer_otherwise_every_time,
     "answer_otherwise_for_sizes_that_vary": answer_otherwise_every_time,
-    "scale_eager_beyond_the_tolerance": scale_eager(1.05),
+    "scale_eager_beyond_the_tolerance": scale_eager(1.01),
     "scale_eager_within_the_tolerance": scale_eager(1.0003),
     "forbid_forks": forbid_forks,
 }
@@ -214,6 +214,7 @@ EXECUTORS = {
     "emulated": EMULATED_EXECUTOR,
     "cuda": ON_THE_CPU,
     "cuda-forking": dataclasses.replace(ON_THE_CPU, forks=True),  # as cuda, and faster
+    "rtx-forking": dataclasses.replace(RTX_EXECUTOR, device="cpu", forks=True),
 }
 
 
