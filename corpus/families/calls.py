@@ -39,6 +39,20 @@ def engine_called_twice() -> Program:
 
 @case(
     Family.CALLS,
+    catches="an engine called again before another, whose child has the name of that call's node",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def engine_called_again_before_another() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    first = builder.engine(lambda a: a * 2 - 3, x)
+    last = builder.engine(lambda a: a + 5, builder.again(first, first))
+    return Program(floats((2, 8)), split=builder.finish(last))
+
+
+@case(
+    Family.CALLS,
     catches="an argument of a fallback given by keyword, which the positional form does not see",
     origin=Origin.HANDMADE,
     wiring=True,
