@@ -126,7 +126,11 @@ def test_a_model_that_is_drawn_is_a_users_file_that_runs_and_comes_back_from_jso
 
 @pytest.fixture
 def registry(monkeypatch):
-    """Cases from elsewhere that a test declares are forgotten after it."""
+    """Cases from elsewhere that a test declares are forgotten after it.
+
+    The project's own are declared before: modules are imported once, and would be forgotten too.
+    """
+    case.all_cases()
     for name in ("_REGISTRY", "_ELSEWHERE", "_BESIDE"):
         monkeypatch.setattr(case, name, dict(getattr(case, name)))
 
