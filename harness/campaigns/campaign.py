@@ -114,7 +114,7 @@ class Campaign:
     """What a campaign has seen so far; all of it is in its journal.
 
     ``cells`` are those that each kind of program is judged by; the kinds take turns. ``ways``
-    says by which each defect shows, so that differences between two of them are told.
+    are the lanes and routes by which each defect shows, as `differences` takes them.
     """
 
     def __init__(

@@ -36,8 +36,8 @@ def ways_of(table: Table) -> Ways:
 def differences(records: Sequence[CellRecord], register: Register, ways: Ways) -> Iterator[str]:
     """What one of two comparable cells fails by, and the other does not, each as a line.
 
-    Of two calls, and of both lanes, a defect is in both if some case of the table shows it by the
-    lane and route of the other cell, too. Of a defect that no case shows nobody knows that.
+    Two calls, or both lanes, have a defect if some case of the table shows it by the lane and route
+    of the other cell, too. A defect that no case shows is taken to be in both.
     """
     right = [each for each in records if each.state is CellState.ENDED and not facts_of(each)]
     for record in records:

@@ -123,7 +123,6 @@ class PackageLane:
     def __init__(self, setup: Mapping[str, Any]) -> None:
         self.seed = int(setup["seed"])
         self._builder = setup["builder"]
-        self._executor = executor_of(setup)
         self.load_errors: dict[str, str] = {}
         self._unusable: Exception | None = None
         self._loader: Loader | None = None

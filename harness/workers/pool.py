@@ -94,9 +94,9 @@ async def run_groups(
         free, how: as `run_jobs` takes them.
     """
     places = free or asyncio.Semaphore(count)
-    of_one = {True: 1, False: min(count, _WORKERS_ON_A_GPU)}
+    on_a_gpu = min(count, _WORKERS_ON_A_GPU)
     await all_of(
-        run_jobs(jobs, setup, count=of_one[setup.forked], free=places, **how)
+        run_jobs(jobs, setup, count=1 if setup.forked else on_a_gpu, free=places, **how)
         for jobs, setup in groups
     )
 

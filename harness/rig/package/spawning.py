@@ -51,13 +51,13 @@ class SpawningLoader:
         asked = json.dumps(
             {"archive": str(archive), "tampered": tampered, "imports": list(imports)}
         )
-        process, self._next = self._next, self._started()
-        process.communicate(asked)
-        if not _taken(archive).exists():
-            process = self._started()
+        for _ in range(2):
+            process, self._next = self._next, self._started()
             process.communicate(asked)
-            if not _taken(archive).exists():
-                raise RuntimeError(f"no process begins to load: exit code {process.returncode}")
+            if _taken(archive).exists():
+                break
+        else:
+            raise RuntimeError(f"no process begins to load: exit code {process.returncode}")
         _taken(archive).unlink()
         return request.answered() or Loaded(died(process.returncode), {})
 
