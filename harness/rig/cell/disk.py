@@ -46,25 +46,30 @@ class RoundTrip:
         return Stage.EXPORT if self.reloaded is None else Stage.LOAD
 
     @property
-    def programs(self) -> Iterator[tuple[ExportedProgram, Stage]]:
-        """The program before it was saved and after it came back, each with its stage."""
-        if self.exported is not None and self.come_back is None:
-            yield self.exported, Stage.EXPORT
-        if self.reloaded is not None:
-            yield self.reloaded, Stage.LOAD
+    def with_engines(self) -> ExportedProgram | None:
+        """What was exported, unless it was cross-compiled, and has placeholders for engines."""
+        return self.exported if self.come_back is None else None
 
 
-def send_to_disk(
-    back: RoundTrip, calls: tuple[Inputs, ...], archive: Path, clock: StageClock
-) -> None:
-    """Save ``back.exported`` as ``archive``, load it, and run what was loaded on every call.
+def save(back: RoundTrip, archive: Path, clock: StageClock) -> None:
+    """Save ``back.exported`` as ``archive``.
 
     Raises:
-        Exception: whatever a stage raises; ``back`` holds what came before.
+        Exception: whatever saving raises.
     """
     with clock.during(Stage.SAVE):
         torch.export.save(back.exported, archive)  # type: ignore[arg-type]
     back.archive_bytes = archive.stat().st_size
+
+
+def load_and_run(
+    back: RoundTrip, calls: tuple[Inputs, ...], archive: Path, clock: StageClock
+) -> None:
+    """Load ``archive``, and run what was loaded on every call.
+
+    Raises:
+        Exception: whatever a stage raises; ``back`` holds what came before.
+    """
     with clock.during(Stage.LOAD):
         reloaded = torch.export.load(archive)
         back.reloaded = back.come_back(reloaded) if back.come_back else reloaded

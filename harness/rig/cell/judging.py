@@ -7,6 +7,7 @@ then its answers are reused (see `sharing`).
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torch.export import ExportedProgram
@@ -71,19 +72,76 @@ def about_transform(lines: Lines, transform_again: Callable[[], GraphModule]) ->
     )
 
 
-def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answers:
+def about_program(prepared: PreparedCase, route: Route, back: RoundTrip) -> tuple[Answers, Answers]:
     """The oracles on an exported program, before it was saved and after it was loaded."""
-    questions: dict[Oracle, Findings] = {
-        Oracle.VALUES: lambda: _program_values(prepared, route, back),
-        Oracle.WIRING: lambda: _program_wiring(prepared, route, back),
-        Oracle.STRUCTURE: lambda: _each(back, structure.check_program),
-        Oracle.SIGNATURE: lambda: _signature(prepared, route, back),
-        Oracle.STATE: lambda: _state(prepared, route, back),
-        Oracle.METADATA: lambda: _metadata(prepared, back),
-        Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
-        Oracle.DETERMINISM: lambda: _saves(back),
+    ran = back.results is not None
+    exported = about_exported(prepared, route, back.with_engines, ran=ran)
+    return exported, about_loaded(prepared, route, back)
+
+
+def about_exported(
+    prepared: PreparedCase, route: Route, program: ExportedProgram | None, *, ran: bool
+) -> Answers:
+    """The oracles on a program before it was saved.
+
+    Args:
+        ran: whether it ran when it was back, without which its metadata are held against nothing.
+    """
+    return _ask(_of_program(prepared, route, program, Stage.EXPORT, ran=ran))
+
+
+def about_loaded(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answers:
+    """The oracles on what was loaded, and on what it did when it ran."""
+    ran = back.results is not None
+    of_program = _of_program(prepared, route, back.reloaded, Stage.LOAD, ran=ran)
+
+    def also(oracle: Oracle, find: Findings) -> Findings:
+        return lambda: itertools.chain(of_program[oracle](), find())
+
+    return _ask(
+        {
+            **of_program,
+            Oracle.VALUES: lambda: _program_values(prepared, route, back),
+            Oracle.SIGNATURE: also(Oracle.SIGNATURE, lambda: _refusal(prepared, route, back)),
+            Oracle.STATE: also(Oracle.STATE, lambda: _state_of_module(prepared, route, back)),
+            Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
+            Oracle.DETERMINISM: lambda: _saves(back),
+        }
+    )
+
+
+def _of_program(
+    prepared: PreparedCase,
+    route: Route,
+    program: ExportedProgram | None,
+    stage: Stage,
+    *,
+    ran: bool,
+) -> dict[Oracle, Findings]:
+    """What is asked of a program as well before it was saved as after it was loaded."""
+
+    def asked(find: Callable[[ExportedProgram], Iterator[Finding]]) -> Findings:
+        return lambda: find(program) if program is not None else iter(())
+
+    def wiring_of(program: ExportedProgram) -> Iterator[Finding]:
+        reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
+        return wiring.check_program(reader, expected, inputs, program, stage)
+
+    def state_of(program: ExportedProgram) -> Iterator[Finding]:
+        return state.check_program(_state(prepared, route), program, prepared.reader.digest, stage)
+
+    def metadata_of(program: ExportedProgram) -> Iterator[Finding]:
+        # Metadata are compared with what a run of the graph computes.
+        calls = prepared.captured.calls
+        return metadata.check_program(program, calls[1], stage) if ran else iter(())
+
+    return {
+        Oracle.WIRING: _no_split if route is Route.PLAIN else asked(wiring_of),
+        Oracle.STRUCTURE: asked(lambda program: structure.check_program(program, stage)),
+        Oracle.SIGNATURE: asked(lambda program: _signature(prepared, route, program, stage)),
+        Oracle.STATE: asked(state_of),
+        Oracle.METADATA: asked(metadata_of),
     }
-    return _ask(questions)
 
 
 def verdicts(
@@ -214,42 +272,35 @@ def _differences(
         yield Finding(stage, f"{whose}{found.kind}", found.detail)
 
 
-def _program_wiring(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
-    if route is Route.PLAIN:
-        raise Unreadable("there is no split module to hold the model against")
-    reader, expected, inputs = prepared.reader, prepared.reading, prepared.user_inputs
-    for program, stage in back.programs:
-        yield from wiring.check_program(reader, expected, inputs, program, stage)
+def _no_split() -> Iterator[Finding]:
+    raise Unreadable("there is no split module to hold the model against")
 
 
-def _each(
-    back: RoundTrip, check: Callable[[ExportedProgram, Stage], Iterator[Finding]]
+def _signature(
+    prepared: PreparedCase, route: Route, program: ExportedProgram, stage: Stage
 ) -> Iterator[Finding]:
-    for program, stage in back.programs:
-        yield from check(program, stage)
+    ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
+    found = list(signature.check_program(program, prepared.specs, ranges, stage))
+    if found and prepared.packed_otherwise is not None:
+        # A packing that the compiled module has already is a fault of compiling, not of saving.
+        found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
+    yield from found
 
 
-def _signature(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
-    asked = prepared.captured.program
-    ranges = asked.ranges_of(by_save=route.row.gives_shapes)
-    for program, stage in back.programs:
-        found = list(signature.check_program(program, prepared.specs, ranges, stage))
-        if found and prepared.packed_otherwise is not None:
-            # A packing that the compiled module has already is a fault of compiling, not of saving.
-            found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
-        yield from found
-    refuses = asked.shapes_for_save is None or route.row.gives_shapes
+def _refusal(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
+    refuses = prepared.captured.program.shapes_for_save is None or route.row.gives_shapes
     if refuses and back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)
 
 
-def _state(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
-    expected = prepared.model_state if route is Route.PLAIN else prepared.state
-    digest = prepared.reader.digest
-    for program, stage in back.programs:
-        yield from state.check_program(expected, program, digest, stage)
+def _state(prepared: PreparedCase, route: Route) -> state.ExpectedState:
+    return prepared.model_state if route is Route.PLAIN else prepared.state
+
+
+def _state_of_module(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
     if back.results is not None:
-        yield from state.check_module(expected, back.callable, digest)
+        expected = _state(prepared, route)
+        yield from state.check_module(expected, back.callable, prepared.reader.digest)
 
 
 def _unflatten(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
@@ -277,10 +328,3 @@ def _saves(back: RoundTrip) -> Iterator[Finding]:
     if back.saved_twice is not None:
         first, second = map(program_lines, back.saved_twice)
         yield from determinism.check_saves(first, second)
-
-
-def _metadata(prepared: PreparedCase, back: RoundTrip) -> Iterator[Finding]:
-    if back.results is None:
-        return  # metadata are compared with what a run of the graph computes
-    for program, stage in back.programs:
-        yield from metadata.check_program(program, prepared.captured.calls[1], stage)

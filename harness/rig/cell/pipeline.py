@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
@@ -15,10 +13,11 @@ from torch.fx import GraphModule
 from corpus.case import Mistake
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
-from harness.rig.cell.disk import RoundTrip, is_full_disk, save_again, send_to_disk
+from harness.rig.cell.disk import RoundTrip, is_full_disk
 from harness.rig.cell.harm import DAMAGED
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.prepare import PreparedCase, own_line
+from harness.rig.cell.sending import asked_of, ended_by, judge_program
 from harness.rig.cell.sharing import (
     Exported,
     Judged,
@@ -48,11 +47,10 @@ from harness.rig.oracles import completion
 from harness.rig.oracles.determinism import Lines, check_own_export
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.wire.oracles import Oracle
-from harness.wire.records import CellKey, CellRecord, Verdict, completion_alone
+from harness.wire.records import CellKey, CellRecord, completion_alone
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import ENDS_AT, NOT_COMPILED, CellState, Stage
 
-_SHARED_STAGES = (Stage.SAVE, Stage.LOAD, Stage.RUN)
 _DAMAGED = Finding(Stage.INLINE_ENGINES, DAMAGED)
 
 
@@ -107,7 +105,7 @@ def _run_and_judge(
         if is_full_disk(error):
             raise  # a full disk is nobody's verdict
         take_made(made, inliner.name, inlining, told)
-        ended = _ended_by(error, clock)
+        ended = ended_by(error, clock)
         prepared.look_for_damage()
         about_program = judging.about_program(prepared, route, RoundTrip())
         judged = Judged(about_program, ended, Stage.EXPORT)
@@ -115,14 +113,15 @@ def _run_and_judge(
         take_made(made, inliner.name, inlining, told)
         back = RoundTrip(exported, inlining.come_back)
         shared = not prepared.look_for_damage() and prepared.shared is not None
-        identity = _identity(inliner, route, prepared, exported) if shared else ""
+        asked = asked_of(inliner, route, prepared) if shared else ""
+        identity = f"{asked} {program_identity(exported)}" if shared else ""
         if shared and inlining.inlined is not None and inlining.finished:
             lines = module_lines(inlining.inlined)
             program = identity_of([identity, *lines, *told])
             if program == like and _is_sound(prepared, inliner, route, lines, clock, answers):
                 return _judged_already(prepared, key, clock, program, told)
-        judged = _judge_program(prepared, identity, route, back, clock)
-    answers.insert(0, judged.answers)
+        judged = judge_program(prepared, asked, identity, route, back, clock)
+    answers[:0] = judged.answers
     if inlining.inlined is not None:
         # An unfinished module is never shared, so nothing has to identify it.
         lines = module_lines(inlining.inlined) if inlining.finished else []
@@ -228,62 +227,6 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
     )
 
 
-def _identity(
-    inliner: Inliner, route: Route, prepared: PreparedCase, program: ExportedProgram
-) -> str:
-    """Equal for two programs that are asked the same and would be judged alike."""
-    # Results are reused among equal questions only: controls are asked others, a cross-compiled
-    # program is loaded by the release's own code, and shapes for `save` make other ranges.
-    asked = route.value if route in (Route.PLAIN, Route.DIRECT) else "inlined"
-    if route.row.crosses:
-        asked = f"{route} {inliner.name}"
-    ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
-    return f"{asked} {ranges} {program_identity(program)}"
-
-
-def _judge_program(
-    prepared: PreparedCase, identity: str, route: Route, back: RoundTrip, clock: StageClock
-) -> Judged:
-    """Send a program to disk and back and judge it, or reuse the result of an equal program.
-
-    Args:
-        identity: as `_identity`; empty where nothing is shared.
-    """
-    shared = prepared.shared
-    if shared is None or not identity:
-        return _send_and_judge(prepared, route, back, clock)
-    known = shared.programs.get(identity)
-    if known is not None:
-        clock.credit(known.seconds)
-        return known
-    shared.programs[identity] = _send_and_judge(prepared, route, back, clock)
-    return shared.programs[identity]
-
-
-def _send_and_judge(
-    prepared: PreparedCase, route: Route, back: RoundTrip, clock: StageClock
-) -> Judged:
-    ended = completion.completed()
-    # Made outside of the `try`: a machine without a temporary folder is no verdict.
-    with tempfile.TemporaryDirectory(prefix="cell-") as folder:
-        try:
-            archive = Path(folder) / "program.pt2"
-            send_to_disk(back, prepared.captured.calls, archive, clock)
-            if prepared.shared is None or prepared.shared.takes_second_save(route):
-                save_again(back, archive, clock.again())
-        except Exception as error:
-            if is_full_disk(error):
-                raise
-            ended = _ended_by(error, clock)
-    return Judged(
-        judging.about_program(prepared, route, back),
-        ended,
-        back.reached,
-        seconds={stage: clock.seconds[stage] for stage in _SHARED_STAGES if stage in clock.seconds},
-        archive_bytes=back.archive_bytes,
-    )
-
-
 def inline_again(
     inliner: Inliner, prepared: PreparedCase, route: Route, clock: StageClock
 ) -> GraphModule:
@@ -384,11 +327,3 @@ def _sharing_export(shared: Shared | None) -> Export | None:
         return program
 
     return export
-
-
-def _ended_by(error: Exception, clock: StageClock) -> Verdict:
-    clock.leave()
-    missing = not_asked(error)
-    if missing is not None:
-        raise CannotAsk(missing) from error
-    return completion.ended_by(error, clock.stage or Stage.EXPORT)

@@ -3,14 +3,15 @@
 Most subjects inline most cases alike. Saving, loading, running and judging are functions of the
 program alone. So a program whose graph, names, metadata, state and signature are equal to those of
 a program that was judged already gets the same results. The same holds for inlined modules; and a
-module that computes the same as another one is not exported again. `--no-share` shares nothing, and
-a test holds that it changes no verdict.
+module that computes the same as another one is not exported again. Programs that differ, and whose
+archives are equal byte for byte, differ in what is not saved: one is loaded. `--no-share` shares
+nothing, and a test holds that it changes no verdict.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -46,11 +47,21 @@ class Judged:
     times of save, load and run.
     """
 
-    answers: Answers
+    answers: Sequence[Answers]
     ended: Verdict
     reached: Stage
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     archive_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The results of an archive; as of `Judged`, what belongs to what came back from disk."""
+
+    answers: Answers
+    ended: Verdict
+    reached: Stage
+    seconds: Mapping[Stage, float]
 
 
 @dataclass
@@ -62,6 +73,7 @@ class Shared:
     transforms: dict[str, Answers] = field(default_factory=dict)  # keyed by inliner and crossing
     made: dict[str, Transformed] = field(default_factory=dict)  # keyed by inliner
     programs: dict[str, Judged] = field(default_factory=dict)
+    archives: dict[str, Loaded] = field(default_factory=dict)
     saved_twice: bool = False  # whether a program of an inliner was
 
     def takes_second_save(self, route: Route) -> bool:

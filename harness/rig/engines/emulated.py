@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import collections
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,18 @@ NAME_SLOT, ENGINE_SLOT, METADATA_SLOT = 1, 3, 7
 INPUTS_SLOT, OUTPUTS_SLOT, ALIASED_SLOT = 4, 5, 12
 BINDING_DELIMITER = "%"
 
+
+@dataclass(frozen=True)
+class _Engine:
+    """An engine as it is run; ``aliased`` tells which output is which input, by their places."""
+
+    name: str
+    digest: str
+    contract: Contract
+    segment: torch.nn.Module
+    aliased: dict[int, int]
+
+
 # How often each engine ran, by payload digest: a program whose engines never ran proves nothing.
 run_counts: collections.Counter[str] = collections.Counter()
 
@@ -45,9 +58,7 @@ run_counts: collections.Counter[str] = collections.Counter()
 _slots: dict[int, tuple[str, ...]] = {}
 _held: dict[tuple[str, ...], tuple[str, ...]] = {}
 _segments: dict[str, tuple[Contract, torch.nn.Module]] = {}
-_digests: dict[int, str] = {}  # of each engine object that ran, by its serial number
-# For each of them, which output is which input, by their places.
-_aliased: dict[int, dict[int, int]] = {}
+_ran: dict[int, _Engine] = {}  # each engine object that ran, by its serial number
 _libraries: list[torch.library.Library] = []
 
 
@@ -140,17 +151,18 @@ def _real(engine: Any) -> Any:
     return engine if isinstance(engine, torch.ScriptObject) else getattr(engine, "real_obj", engine)
 
 
-def _segment_of(engine: Any) -> tuple[str, Contract, torch.nn.Module]:
+def _to_run(engine: Any) -> _Engine:
+    # One call of a script object's method takes as long as a small op.
     serial = engine._emulated_serial()
-    if serial not in _digests:
+    if serial not in _ran:
         slots = engine_slots(engine)
         payload = base64.b64decode(slots[ENGINE_SLOT])
-        digest = _digests[serial] = payload_digest(payload)
-        _aliased[serial] = _aliased_bindings(slots)
+        digest = payload_digest(payload)
         if digest not in _segments:
             _segments[digest] = payload_contract(payload), load_segment(payload)
-    digest = _digests[serial]
-    return digest, *_segments[digest]
+        aliased = _aliased_bindings(slots)
+        _ran[serial] = _Engine(slots[NAME_SLOT], digest, *_segments[digest], aliased)
+    return _ran[serial]
 
 
 def _aliased_bindings(slots: Sequence[str]) -> dict[int, int]:
@@ -167,12 +179,11 @@ def _aliased_bindings(slots: Sequence[str]) -> dict[int, int]:
 
 
 def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
-    name = engine._emulated_slot(NAME_SLOT)
     with unset_fake_temporarily(), disable_proxy_modes_tracing(), torch.no_grad():
-        digest, contract, segment = _segment_of(engine)
-        check_inputs(contract, inputs, name)
-        run_counts[digest] += 1
-        aliased = _aliased[engine._emulated_serial()]
+        built = _to_run(engine)
+        contract, aliased = built.contract, built.aliased
+        check_inputs(contract, inputs, built.name)
+        run_counts[built.digest] += 1
         # What is strided is bound as a copy, which is what an engine then writes to. Where it only
         # reads, a copy would show in nothing but the rounding of what PyTorch computes here.
         bound = {source: inputs[source].detach().contiguous() for source in aliased.values()}
@@ -180,7 +191,7 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
             binding.into_segment(tensor.detach())
             for binding, tensor in zip(contract.inputs, inputs, strict=True)
         ]
-        returned = segment(*given)
+        returned = built.segment(*given)
         outputs = [
             binding.out_of_segment(value)
             for binding, value in zip(
@@ -192,7 +203,7 @@ def _execute(inputs: Sequence[torch.Tensor], engine: Any) -> list[torch.Tensor]:
         for output, source in aliased.items():
             if outputs[output].shape != bound[source].shape:
                 raise EngineRefusal(
-                    f"engine {name}: output {output} of shape {tuple(outputs[output].shape)} "
+                    f"engine {built.name}: output {output} of shape {tuple(outputs[output].shape)} "
                     f"does not match source input {source} of shape {tuple(bound[source].shape)}"
                 )
             outputs[output] = bound[source].copy_(outputs[output])
@@ -245,9 +256,6 @@ class _FakeEngine:
 
     def get_serialized_metadata(self) -> str:
         return self.slots["serialized_metadata"]
-
-    def _emulated_slot(self, index: int) -> str:
-        return list(self.slots.values())[index]
 
     def set_output_tensors_as_unowned(self, unowned: bool) -> None:
         """Nothing to own in a trace."""

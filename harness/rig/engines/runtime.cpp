@@ -208,13 +208,7 @@ TORCH_LIBRARY(tensorrt, m) {
       .def_readonly("requires_native_multidevice", &Engine::requires_native_multidevice)
       .def_readwrite("use_pre_allocated_outputs", &Engine::use_pre_allocated_outputs)
       .def_readwrite("use_output_allocator_outputs", &Engine::use_output_allocator_outputs)
-      // Not the runtime's: how the Python kernel and the oracles read a slot. The engine bytes
-      // come back as base64, since TorchScript strings are not bytes.
-      .def("_emulated_slot", [](const EnginePtr& self, int64_t index) {
-        const auto at = static_cast<size_t>(index);
-        TORCH_CHECK(at < self->slots.size(), "no slot ", index);
-        return at == kEngine ? base64_encode(self->slots[at]) : self->slots[at];
-      })
+      // Not the runtime's: by it the Python kernel and the oracles know an engine again.
       .def("_emulated_serial", [](const EnginePtr& self) { return self->serial; })
       .def_pickle(
           [](const EnginePtr& self) { return self->serialize(); },

@@ -71,7 +71,7 @@ def run_package_cell(
                 return unsupported(key, f"{NOT_COMPILED} {_WRONG_SINCE}")
             ended = _look_at_it_here(back, loaded, archive, clock.again())
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
-    answers = [judging.about_program(prepared, route.reaches, back), controls]
+    answers = [*judging.about_program(prepared, route.reaches, back), controls]
     if inlining.inlined is not None:
         reached = inlining.reached(ended, ran=back.reached is Stage.RUN)
         answers.append(judging.about_inlined(prepared, inlining.inlined, reached))
