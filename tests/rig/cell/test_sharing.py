@@ -3,15 +3,19 @@
 import copy
 import dataclasses
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
 from corpus.structures import NamedPair
 from harness.rig.cell.sharing import Shared, graph_lines, module_identity, program_identity
+from harness.rig.oracles.finding import Finding
 from harness.wire.oracles import Oracle
-from harness.wire.vocabulary import Outcome
+from harness.wire.vocabulary import Outcome, Stage
 from tests.chosen import quick_first
 from tests.rig.conftest import Tampering, cell_record, inlined, said
 
@@ -58,6 +62,36 @@ def test_a_program_that_is_equal_is_not_saved_again(inliners, prepared, monkeypa
         assert {"inline-engines", "export", "save", "load", "run"} <= set(record.seconds)
         assert record.archive_bytes
     assert len(saved) == 2  # the second time to see whether the archive is the same
+
+
+def test_what_differs_in_memory_alone_is_judged_before_saving_and_loaded_once(
+    inliners, prepared, monkeypatch
+):
+    """2.6.0 leaves a placeholder its old target, which no archive holds."""
+
+    def old_targets(program: ExportedProgram, stage: Stage) -> Iterator[Finding]:
+        for node in program.graph.nodes:
+            if node.op == "placeholder" and node.target != node.name:
+                yield Finding(stage, "an old target", node.name)
+
+    loaded: list[object] = []
+    load = torch.export.load
+
+    def counting(archive: Path) -> ExportedProgram:
+        loaded.append(archive)
+        return load(archive)
+
+    monkeypatch.setattr("harness.rig.oracles.structure.check_program", old_targets)
+    monkeypatch.setattr(torch.export, "load", counting)
+    case = copy.copy(prepared("relu_once"))
+    case.shared = Shared()
+    labels = [
+        cell_record(case, inliners[subject], "legacy").verdict(Oracle.STRUCTURE).label
+        for subject in ("2.14.0", "2.6.0")
+    ]
+    assert labels == ["ok", "wrong-structure@export"]
+    assert len(case.shared.programs) == 2
+    assert len(loaded) == 1
 
 
 def test_an_equal_program_has_other_ranges_to_keep_where_save_was_given_shapes_of_its_own(

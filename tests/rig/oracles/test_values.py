@@ -159,6 +159,14 @@ def test_complex_nan_and_small_floats_are_compared():
     assert first_difference((ONES, math.nan), (ONES, math.nan)) is None
 
 
+def test_a_view_is_compared_by_the_numbers_it_shows_and_not_by_its_memory():
+    numbers = torch.tensor([complex(1.0, 2.0)])
+    mirrored = torch.tensor([complex(1.0, -2.0)])
+    assert first_difference(mirrored, numbers.conj()) is None
+    assert first_difference(numbers, numbers.conj()) is not None
+    assert first_difference(mirrored.imag, numbers.conj().imag) is None
+
+
 class Silent(Counting):
     """Returns nothing, and is known by what it leaves."""
 
