@@ -1,9 +1,11 @@
 """The processes that measure, from the controller's side: JSON lines, with one answer to each.
 
-The graph lane has one zygote. In the package lane each release has its own process, which imports
-its package, with the torch of its own Python if it has one, and forks the workers. A block's
-workers then belong to several processes, so this module keeps their turns: at any moment one worker
-has a message to answer, and the others wait for theirs.
+The graph lane has one zygote. In the package lane each arm has its own process, which imports its
+release's package, with the torch of its own Python if it has one, and forks the workers. Had both
+arms of the baseline one process, each would find in the processor's caches what the other has just
+read, and the candidate would not: the same code was then up to 2 % slower as the candidate. A
+block's workers belong to several processes, so this module keeps their turns: at any moment one
+worker has a message to answer, and the others wait for theirs.
 """
 
 from __future__ import annotations
@@ -46,10 +48,13 @@ class JobFailed(Exception):
 class Zygote:
     """A running zygote. ``ready`` is its first message, and ``start_s`` the seconds until that."""
 
+    ready: dict[str, Any]
+    start_s: float
+
     def __init__(
         self, setup: Setup, timeout_s: float = ANSWER_TIMEOUT_S, module: str = MODULE
     ) -> None:
-        """Start it and wait until it is ready.
+        """Start it.
 
         Args:
             module: the module to start, if it is another one with the same protocol.
@@ -60,7 +65,7 @@ class Zygote:
         self._timeout_s = timeout_s
         self._pending = b""
         self._temporary = temporary_folder()
-        began = time.perf_counter()
+        self._began = time.perf_counter()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 rig_command(setup.python, module),
@@ -72,11 +77,17 @@ class Zygote:
                 start_new_session=True,
             )
         self._send(setup.message())
+
+    def until_ready(self) -> None:
+        """Wait until it can be asked.
+
+        Raises:
+            SurroundingsError: it cannot start.
+        """
         self.ready = self._receive()
-        self.start_s = time.perf_counter() - began
+        self.start_s = time.perf_counter() - self._began
         if self.ready["load_errors"]:
             errors = "; ".join(self.ready["load_errors"].values())
-            self.stop()
             raise SurroundingsError(f"not every subject can be loaded: {errors}")
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
@@ -105,6 +116,11 @@ class Zygote:
         self._temporary.cleanup()
 
     def __enter__(self) -> Self:
+        try:
+            self.until_ready()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -192,7 +208,7 @@ IMPORTING = "harness.rig.bench.importing"
 
 @dataclass(frozen=True)
 class StationSetup(PackageSetup):
-    """The setup of one release's process. ``forks`` says whether its forks measure, or itself."""
+    """The setup of one arm's process. ``forks`` says whether its forks measure, or itself."""
 
     forks: bool = True
 
@@ -203,24 +219,38 @@ class StationSetup(PackageSetup):
 
 
 class WholePackages:
-    """The running processes of the releases, which are asked as one zygote is.
+    """The running processes of the arms, by their names, which are asked as one zygote is.
 
     ``ready`` is the first process's message, with every process's message under "stations".
+
+    Two processes with the same code differ by up to 1 % in what they take, each for as long as it
+    lives, since their memory lies otherwise. So a cell's blocks are each made by new ones: a second
+    block of a cell starts all of them anew, which no budget counts.
     """
 
-    def __init__(self, setups: Mapping[str, StationSetup], stations: Mapping[str, Zygote]) -> None:
+    ready: dict[str, Any]
+    start_s: float
+
+    def __init__(self, setups: Mapping[str, StationSetup]) -> None:
         self._setups = setups
-        self._stations = stations
-        first, *_ = stations.values()
-        ready = {name: {**one.ready, "start_s": one.start_s} for name, one in stations.items()}
-        self.ready: dict[str, Any] = {**first.ready, "stations": ready}
-        self.start_s = sum(station.start_s for station in stations.values())
+        self._running = ExitStack()
+        self._stations: dict[str, Zygote] = {}
+        self._prepared: set[BenchCase] = set()
+        self._measured: set[tuple[BenchCase, str]] = set()
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
-        """Have a job done: `prepare`, `block`, or `alone` in a process that is not forked."""
+        """Have a job done: `prepare`, `block`, or `alone` in a process that is not forked.
+
+        An answer's ``setup_s`` are the seconds that starting and preparing anew took.
+        """
         if do == "prepare":
             return self._prepare(case)
         arms = [arm_of(arm) for arm in fields["arms"]]
+        setup_s = 0.0
+        if do == "block" and case != IMPORTED:
+            began = time.perf_counter()
+            self._renew_for(case, arms[0].route)
+            setup_s = time.perf_counter() - began
         with ExitStack() as ended:
             start = functools.partial(self._start, ended, case, fields["passes"], do == "alone")
             samples = take_turns(
@@ -230,11 +260,46 @@ class WholePackages:
                 warm_up=fields["warm_up"],
                 calls=fields["calls"],
             )
-        return {"arms": {name: dataclasses.asdict(arm) for name, arm in samples.items()}}
+        measured = {name: dataclasses.asdict(arm) for name, arm in samples.items()}
+        return {"arms": measured, "setup_s": setup_s}
+
+    def start(self) -> None:
+        """Start the processes, beside each other.
+
+        Raises:
+            SurroundingsError: one cannot start.
+        """
+        for name, setup in self._setups.items():
+            self._stations[name] = Zygote(setup, module=setup.module)
+            self._running.callback(self._stations[name].stop)
+        for station in self._stations.values():
+            station.until_ready()
+        first, *_ = self._stations.values()
+        started = {
+            name: {**one.ready, "start_s": one.start_s} for name, one in self._stations.items()
+        }
+        self.ready = {**first.ready, "stations": started}
+        self.start_s = max(station.start_s for station in self._stations.values())
+
+    def stop(self) -> None:
+        """End the processes and everything that they forked."""
+        self._running.close()
+        self._prepared.clear()
+        self._measured.clear()
+
+    def _renew_for(self, case: BenchCase, route: str) -> None:
+        """Start all processes anew if they have measured this cell, and prepare its case."""
+        if (case, route) in self._measured:
+            self.stop()
+            self.start()
+        self._measured.add((case, route))
+        if case not in self._prepared:
+            self._prepare(case)
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
-        """Prepare a case in every release; steps and bytes are the baseline's, which is first."""
+        """Prepare a case for every arm; steps and bytes are the baseline's, which is first."""
         answers = {name: station.ask("prepare", case) for name, station in self._stations.items()}
+        self._prepared.add(case)
         first, *_ = answers.values()
         seconds = {
             f"{stage} {name}": spent
@@ -247,7 +312,7 @@ class WholePackages:
         self, ended: ExitStack, case: BenchCase, passes: list[str], alone: bool, arm: Arm
     ) -> Call:
         """Start a worker, which is ended with ``ended``; returns what makes a call of it."""
-        setup = self._setups[arm.subject]
+        setup = self._setups[arm.name]
         if case == IMPORTED:
             return functools.partial(_import, setup, arm)
         if alone:
@@ -255,7 +320,7 @@ class WholePackages:
             station = ended.enter_context(Zygote(fresh, module=fresh.module))
             station.ask("prepare", case)
         else:
-            station = self._stations[arm.subject]
+            station = self._stations[arm.name]
         station.ask("start", case, arm=dataclasses.asdict(arm), passes=passes)
         if not alone:
             ended.callback(station.ask, "end", case, arm=arm.name)
@@ -270,10 +335,10 @@ def _import(setup: StationSetup, arm: Arm) -> dict[str, Any]:
 
 @contextmanager
 def whole_packages(setups: Mapping[str, StationSetup]) -> Iterator[WholePackages]:
-    """Start the process of each release."""
-    with ExitStack() as running:
-        stations = {
-            name: running.enter_context(Zygote(setup, module=setup.module))
-            for name, setup in setups.items()
-        }
-        yield WholePackages(setups, stations)
+    """The processes of all arms, started."""
+    packages = WholePackages(setups)
+    try:
+        packages.start()
+        yield packages
+    finally:
+        packages.stop()

@@ -167,7 +167,7 @@ class Sampling:
         self._write(
             "pilot",
             cell=cell.cell_id,
-            wall_s=time.perf_counter() - began,
+            wall_s=_measured_s(began, answer),
             **chosen_calls(answer["arms"], self._plan.gating),
             arms=answer["arms"],
         )
@@ -199,7 +199,7 @@ class Sampling:
             "block",
             cell=cell.cell_id,
             number=number,
-            wall_s=time.perf_counter() - began,
+            wall_s=_measured_s(began, answer),
             arms=answer["arms"],
             machine=asdict(look()),
             at_unix_s=time.time(),
@@ -244,6 +244,11 @@ class Sampling:
         line = {"schema": SCHEMA, "kind": kind, **fields}
         self._write_line(line)
         self._samples.add(line)
+
+
+def _measured_s(began: float, answer: Mapping[str, Any]) -> float:
+    """The seconds since ``began`` without those of set-up, which is no part of the budget."""
+    return float(time.perf_counter() - began - answer.get("setup_s", 0.0))
 
 
 _FOREVER = 10**9

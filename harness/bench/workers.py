@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from harness.base.errors import SurroundingsError, UsageError
 from harness.bench.options import BenchOptions, subjects_of
+from harness.bench.plan import AGAIN, BASELINE, CANDIDATE
 from harness.bench.process import FreshZygotes, StationSetup, Zygote, whole_packages
 from harness.bench.sampling import Asked
 from harness.catalogue.releases import PACKAGE_LANE_SINCE, Catalogue, Release
@@ -128,9 +129,11 @@ def _whole(
             reason = stations.unavailable.get(name, f"no {options.builder} for it is known")
             raise SurroundingsError(f"{name} cannot be measured: {reason}")
     specs = {spec.subject: spec for spec in stations.subjects}
+    baseline, candidate = (spec.subject for spec in pair)
+    arms = {BASELINE: baseline, CANDIDATE: candidate, AGAIN: baseline}
     return Workers(
-        subjects=(specs[pair[0].subject], specs[pair[1].subject]),
-        start=functools.partial(_start_whole, stations.at, toolchain),
+        subjects=(specs[baseline], specs[candidate]),
+        start=functools.partial(_start_whole, arms, stations.at, toolchain),
         torch=_torch_of(toolchains, toolchain),
     )
 
@@ -147,24 +150,25 @@ def _whole_release(spec: SubjectSpec, toolchain: Toolchain, catalogue: Catalogue
 
 @contextmanager
 def _start_whole(
+    arms: Mapping[str, str],
     stations: Mapping[str, Station],
     toolchain: Toolchain,
     provenance: Provenance,
     log_folder: Path,
 ) -> Iterator[Running]:
     setups = {
-        name: StationSetup(
-            python=station.python,
+        arm: StationSetup(
+            python=stations[release].python,
             subjects=(),
             seed=provenance.seeds[0],
-            log_folder=log_folder / name,
+            log_folder=log_folder / arm,
             corpus_digest=provenance.corpus_digest,
             corpus=provenance.corpus,
-            release=name,
-            site=station.site,
+            release=release,
+            site=stations[release].site,
             engines=toolchain.engines,
         )
-        for name, station in stations.items()
+        for arm, release in arms.items()
     }
     with whole_packages(setups) as running:
         yield running

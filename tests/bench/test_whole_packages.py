@@ -18,6 +18,7 @@ from harness.wire.bench_turns import take_turns
 from tests.bench.simulated import plan_of, provenance_of
 
 CASE = BenchCase("relu_once@full-compilation")
+OTHER = BenchCase("relu_four_steps")
 NOT_SAVED = BenchCase("two_mutated_buffers")  # by no release
 PER_CASE = {UserMetric.SAVE.value, UserMetric.LOAD_COLD.value, UserMetric.LOAD_WARM.value}
 
@@ -65,7 +66,7 @@ def opened(toolchain, catalogue, tmp_path_factory, started_anew):
 
 @pytest.fixture(scope="module")
 def newest(opened):
-    """2.14.0 against itself, which is one process; it takes seconds to start."""
+    """2.14.0 against itself; it takes seconds to start."""
     with opened("2.14.0", "2.14.0") as running:
         yield running
 
@@ -82,8 +83,6 @@ def test_a_planted_delay_is_found_in_the_save_of_a_user_alone(newest):
 
 
 def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(newest, monkeypatch):
-    newest.ask("prepare", CASE)
-    before = descendants()
     born: dict[str, set[int]] = {}
 
     def watched(arms: Any, start: Any, drawn: Any, **counts: int) -> Any:
@@ -99,7 +98,17 @@ def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(newest, m
     block(newest, calls=1)
     assert [len(pids) for pids in born.values()] == [1, 1, 1]
     assert len(set.union(*born.values())) == 3
-    assert descendants() == before
+    assert not set.union(*born.values()) & descendants()
+
+
+def test_each_block_of_a_cell_is_made_by_new_processes_one_for_each_arm(newest):
+    """So neither caches that two arms share nor the luck of one process is taken for the code's."""
+    block(newest, calls=1)
+    first = children()
+    block(newest, OTHER, calls=1)
+    assert children() == first
+    block(newest, calls=1)
+    assert len(children() - first) == len(first - children()) == len(SAME)
 
 
 def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(newest):
@@ -134,13 +143,17 @@ def test_an_import_is_measured_in_a_fresh_python_each_time(opened, tmp_path):
 def test_two_releases_take_turns_and_fresh_processes_agree_with_forked_ones(opened):
     arms = arms_of("2.13.0", "2.14.0")
     with opened("2.13.0", "2.14.0") as running:
-        assert set(running.ready["stations"]) == {"2.13.0", "2.14.0"}
+        assert set(running.ready["stations"]) == {"baseline", "candidate", "again"}
         forked = block(running, arms=arms, calls=8)
         asked = {"passes": ["user-save"], "warm_up": 2, "calls": 8, "seed": 1, "together": False}
         alone = running.ask("alone", CASE, arms=[dataclasses.asdict(arms[1])], **asked)["arms"]
     assert set(forked) == {"baseline", "candidate", "again"}
     both = (min(each["candidate"]["seconds"]["user-save"]) for each in (forked, alone))
     assert 0.5 < next(both) / next(both) < 2
+
+
+def children() -> set[int]:
+    return {process.pid for process in psutil.Process().children()}
 
 
 def descendants() -> set[int]:
