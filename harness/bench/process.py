@@ -249,7 +249,7 @@ class WholePackages:
         setup_s = 0.0
         if do == "block" and case != IMPORTED:
             began = time.perf_counter()
-            self._renew_for(case, arms[0].route)
+            self._renew_for(case, arms[0].route, random.Random(fields["seed"]))
             setup_s = time.perf_counter() - began
         with ExitStack() as ended:
             start = functools.partial(self._start, ended, case, fields["passes"], do == "alone")
@@ -263,18 +263,20 @@ class WholePackages:
         measured = {name: dataclasses.asdict(arm) for name, arm in samples.items()}
         return {"arms": measured, "setup_s": setup_s}
 
-    def start(self) -> None:
-        """Start the processes, beside each other.
+    def start(self, drawn: random.Random) -> None:
+        """Start the processes, beside each other and in an order that is ``drawn``.
 
         Raises:
             SurroundingsError: one cannot start.
         """
-        for name, setup in self._setups.items():
+        self._stations = {}
+        for name in drawn.sample(list(self._setups), len(self._setups)):
+            setup = self._setups[name]
             self._stations[name] = Zygote(setup, module=setup.module)
             self._running.callback(self._stations[name].stop)
         for station in self._stations.values():
             station.until_ready()
-        first, *_ = self._stations.values()
+        first = self._stations[next(iter(self._setups))]
         started = {
             name: {**one.ready, "start_s": one.start_s} for name, one in self._stations.items()
         }
@@ -287,20 +289,20 @@ class WholePackages:
         self._prepared.clear()
         self._measured.clear()
 
-    def _renew_for(self, case: BenchCase, route: str) -> None:
+    def _renew_for(self, case: BenchCase, route: str, drawn: random.Random) -> None:
         """Start all processes anew if they have measured this cell, and prepare its case."""
         if (case, route) in self._measured:
             self.stop()
-            self.start()
+            self.start(drawn)
         self._measured.add((case, route))
         if case not in self._prepared:
             self._prepare(case)
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
-        """Prepare a case for every arm; steps and bytes are the baseline's, which is first."""
+        """Prepare a case for every arm; steps and bytes are those of the first, the baseline."""
         answers = {name: station.ask("prepare", case) for name, station in self._stations.items()}
         self._prepared.add(case)
-        first, *_ = answers.values()
+        first = answers[next(iter(self._setups))]
         seconds = {
             f"{stage} {name}": spent
             for name, answer in answers.items()
@@ -338,7 +340,7 @@ def whole_packages(setups: Mapping[str, StationSetup]) -> Iterator[WholePackages
     """The processes of all arms, started."""
     packages = WholePackages(setups)
     try:
-        packages.start()
+        packages.start(random.Random(0))
         yield packages
     finally:
         packages.stop()
