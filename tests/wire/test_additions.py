@@ -48,9 +48,9 @@ def check(program, stage):
         "from harness.rig.oracles.copied_back": (
             "from harness.rig.oracles import brevity\nfrom harness.rig.oracles.copied_back"
         ),
-        "        Oracle.DETERMINISM: lambda: _saves(back),\n": (
-            "        Oracle.DETERMINISM: lambda: _saves(back),\n"
-            "        Oracle.BREVITY: lambda: _each(back, brevity.check),\n"
+        "        Oracle.METADATA: asked(metadata_of),\n": (
+            "        Oracle.METADATA: asked(metadata_of),\n"
+            "        Oracle.BREVITY: asked(lambda program: brevity.check(program, stage)),\n"
         ),
     },
 }

@@ -116,19 +116,19 @@ def flip_a_bit_when_loaded(package: ModuleType) -> None:
 
 def answer_otherwise_every_time(package: ModuleType) -> None:
     """Engines that return a little more at every run."""
-    segment_of = emulated._segment_of
+    load = emulated.load_segment
     runs = itertools.count(1)
 
-    def moody(engine: Any) -> tuple[str, Any, Callable[..., Any]]:
-        digest, contract, segment = segment_of(engine)
+    def moody(payload: bytes) -> Callable[..., Any]:
+        segment = load(payload)
 
         def growing(*inputs: torch.Tensor) -> Any:
             factor = 1 + next(runs) * 1e-6
             return pytree.tree_map(lambda output: output * factor, segment(*inputs))
 
-        return digest, contract, growing
+        return growing
 
-    emulated._segment_of = moody  # type: ignore[assignment]
+    emulated.load_segment = moody  # type: ignore[assignment]
 
 
 def scale_eager(by: float) -> Callable[[ModuleType], None]:
