@@ -91,13 +91,21 @@ class Zygote:
             raise SurroundingsError(f"not every subject can be loaded: {errors}")
 
     def ask(self, do: str, case: BenchCase, **fields: Any) -> dict[str, Any]:
-        """Have a job done.
+        """Have a job done. Raises as `answer`."""
+        self.tell(do, case, **fields)
+        return self.answer()
+
+    def tell(self, do: str, case: BenchCase, **fields: Any) -> None:
+        """Give it a job; its `answer` comes when it is done."""
+        self._send({"do": do, "case": dataclasses.asdict(case), **fields})
+
+    def answer(self) -> dict[str, Any]:
+        """The answer to the job that it was given last.
 
         Raises:
             JobFailed: it raised; the zygote is there for the next one.
             UsageError: the case is wrong itself, whoever is measured.
         """
-        self._send({"do": do, "case": dataclasses.asdict(case), **fields})
         answer = self._receive()
         if answer["event"] == "failed":
             if answer["mistake"]:
@@ -299,8 +307,22 @@ class WholePackages:
             self._prepare(case)
 
     def _prepare(self, case: BenchCase) -> dict[str, Any]:
-        """Prepare a case for every arm; steps and bytes are those of the first, the baseline."""
-        answers = {name: station.ask("prepare", case) for name, station in self._stations.items()}
+        """Prepare a case for all arms at once; steps and bytes are those of the baseline.
+
+        Raises:
+            JobFailed, UsageError: as the first of them whose job failed.
+        """
+        for station in self._stations.values():
+            station.tell("prepare", case)
+        answers: dict[str, dict[str, Any]] = {}
+        failed: list[JobFailed | UsageError] = []
+        for name, station in self._stations.items():
+            try:
+                answers[name] = station.answer()
+            except (JobFailed, UsageError) as error:  # the others' answers are to be read as well
+                failed.append(error)
+        if failed:
+            raise failed[0]
         self._prepared.add(case)
         first = answers[next(iter(self._setups))]
         seconds = {

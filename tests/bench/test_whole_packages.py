@@ -118,6 +118,12 @@ def test_a_case_that_a_release_does_not_save_is_told_and_the_next_job_is_done(ne
     assert len(block(newest, calls=2)["again"]["seconds"]["user-save"]) == 2
 
 
+def test_a_case_that_cannot_be_prepared_is_told_once_and_the_next_job_is_done(newest):
+    with pytest.raises(JobFailed):
+        newest.ask("prepare", BenchCase("no_case_of_this_corpus"))
+    assert newest.ask("prepare", OTHER)["steps"] > 2
+
+
 @pytest.mark.slow
 def test_an_import_is_measured_in_a_fresh_python_each_time(opened, tmp_path):
     """The Python of the baseline is a script that writes its process down and becomes Python."""
