@@ -136,10 +136,15 @@ def test_a_sweeps_case_has_its_size(zygote, sweep, size, steps):
 
 def test_a_subject_that_cannot_be_loaded_ends_the_bench(setup):
     broken = SubjectSpec("9.9.9", SubjectKind.RELEASE, (Route.LEGACY,), wheel_path="/nowhere.whl")
-    with pytest.raises(SurroundingsError, match=r"not every subject can be loaded: .*9\.9\.9"):
-        Zygote(dataclasses.replace(setup, subjects=[broken])).__enter__()
+    started = Zygote(dataclasses.replace(setup, subjects=[broken]))
+    with (
+        pytest.raises(SurroundingsError, match=r"not every subject can be loaded: .*9\.9\.9"),
+        started,
+    ):
+        pytest.fail("it says that it is ready")
 
 
 def test_a_zygote_that_dies_says_what_it_wrote_last(setup):
-    with pytest.raises(SurroundingsError, match=r"zygote exited with code 1: .*nowhere"):
-        Zygote(dataclasses.replace(setup, library="/nowhere.so")).__enter__()  # type: ignore[arg-type]
+    started = Zygote(dataclasses.replace(setup, library="/nowhere.so"))  # type: ignore[arg-type]
+    with pytest.raises(SurroundingsError, match=r"zygote exited with code 1: .*nowhere"), started:
+        pytest.fail("it says that it is ready")

@@ -83,9 +83,12 @@ def test_a_planted_delay_is_found_in_the_save_of_a_user_alone(newest):
 
 
 def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(newest, monkeypatch):
+    before: set[int] = set()
     born: dict[str, set[int]] = {}
 
     def watched(arms: Any, start: Any, drawn: Any, **counts: int) -> Any:
+        before.update(descendants())  # once all are started and have prepared the case
+
         def start_one(arm: Arm) -> Any:
             there = descendants()
             call = start(arm)
@@ -98,7 +101,7 @@ def test_each_arm_is_a_process_of_its_own_and_all_end_with_their_block(newest, m
     block(newest, calls=1)
     assert [len(pids) for pids in born.values()] == [1, 1, 1]
     assert len(set.union(*born.values())) == 3
-    assert not set.union(*born.values()) & descendants()
+    assert descendants() == before
 
 
 def test_each_block_of_a_cell_is_made_by_new_processes_one_for_each_arm(newest):

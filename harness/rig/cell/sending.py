@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from harness.rig.capture.capture import CannotAsk
@@ -11,7 +12,7 @@ from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, is_full_disk, load_and_run, save, save_again
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.prepare import PreparedCase
-from harness.rig.cell.sharing import Judged, Loaded
+from harness.rig.cell.sharing import Judged
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner
 from harness.rig.oracles import completion
@@ -72,11 +73,11 @@ def _send_and_judge(
             return Judged(nothing, ended_by(error, clock), back.reached, _seconds(clock, *_STAGES))
         loaded = _load_and_judge(prepared, asked, route, back, archive, clock)
     ran = loaded.reached is Stage.RUN
-    return Judged(
-        (judging.about_exported(prepared, route, back.with_engines, ran=ran), loaded.answers),
-        loaded.ended,
-        loaded.reached,
-        _seconds(clock, *_STAGES),
+    exported = judging.about_exported(prepared, route, back.with_engines, ran=ran)
+    return replace(
+        loaded,
+        answers=(exported, *loaded.answers),
+        seconds=_seconds(clock, *_STAGES),
         archive_bytes=back.archive_bytes,
     )
 
@@ -88,7 +89,7 @@ def _load_and_judge(
     back: RoundTrip,
     archive: Path,
     clock: StageClock,
-) -> Loaded:
+) -> Judged:
     """Load an archive, run and judge what it holds, or reuse the results of an equal archive."""
     shared = prepared.shared if asked else None
     identity = f"{asked} {hashlib.sha256(archive.read_bytes()).hexdigest()}" if shared else ""
@@ -107,7 +108,7 @@ def _load_and_judge(
         ended = ended_by(error, clock)
     answers = judging.about_loaded(prepared, route, back)
     seconds = _seconds(clock, Stage.LOAD, Stage.RUN)
-    loaded = Loaded(answers, ended, back.reached, seconds)
+    loaded = Judged((answers,), ended, back.reached, seconds)
     if shared is not None:
         shared.archives[identity] = loaded
     return loaded

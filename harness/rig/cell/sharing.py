@@ -41,10 +41,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class Judged:
-    """The results of a program, to be reused for the next one that is equal to it.
+    """The results of a program or of an archive, to be reused for the next one that is equal.
 
-    ``ended`` is the verdict on completion; for ``reached`` see `RoundTrip`; ``seconds`` has the
-    times of save, load and run.
+    Those of an archive are about what came back from disk alone. ``ended`` is the verdict on
+    completion; for ``reached`` see `RoundTrip`; ``seconds`` has the times of save, load and run.
     """
 
     answers: Sequence[Answers]
@@ -52,16 +52,6 @@ class Judged:
     reached: Stage
     seconds: Mapping[Stage, float] = field(default_factory=dict)
     archive_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """The results of an archive; as of `Judged`, what belongs to what came back from disk."""
-
-    answers: Answers
-    ended: Verdict
-    reached: Stage
-    seconds: Mapping[Stage, float]
 
 
 @dataclass
@@ -73,7 +63,7 @@ class Shared:
     transforms: dict[str, Answers] = field(default_factory=dict)  # keyed by inliner and crossing
     made: dict[str, Transformed] = field(default_factory=dict)  # keyed by inliner
     programs: dict[str, Judged] = field(default_factory=dict)
-    archives: dict[str, Loaded] = field(default_factory=dict)
+    archives: dict[str, Judged] = field(default_factory=dict)
     saved_twice: bool = False  # whether a program of an inliner was
 
     def takes_second_save(self, route: Route) -> bool:
