@@ -1,18 +1,20 @@
 """A campaign of mutants of this harness: which wrong copies of oracles and gate do its tests find?
 
-Each mutant stands in a copy of the checkout, whose tests are run: those of its package first, and
-where they find nothing, those that use it. Found is what makes a test fail, does not end, or cannot
-be imported. The tree as it is goes first, and has to pass.
+Each mutant stands in a copy of the checkout, of which those tests are run that run its line. Found
+is what makes a test fail, does not end, or cannot be imported. The tree as it is goes first, and
+has to pass; which test runs which line is measured on that way. What a test starts as a process of
+its own is not measured: where no test runs a line, all are asked that use the package.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import queue
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +25,13 @@ from harness.base.process import TookTooLong, run
 from harness.campaigns.mutants import Found, Journal, Ledger
 from harness.campaigns.mutation import Mutant, mutants_of
 
-#: By package, the tests that are run, each of which is asked where those before found nothing.
-TESTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+#: By package, the tests that use it.
+TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "harness/gate": (
-        ("tests/gate",),
-        ("tests/register", "tests/report", "tests/run", "tests/check", "tests/runs"),
+        *("tests/gate", "tests/register", "tests/report", "tests/run", "tests/check", "tests/runs"),
     ),
     "harness/rig/oracles": (
-        ("tests/rig/oracles",),
-        ("tests/rig/cell", "tests/rig/test_mutants.py", "tests/rig/package"),
+        *("tests/rig/oracles", "tests/rig/cell", "tests/rig/test_mutants.py", "tests/rig/package"),
     ),
 }
 #: What a copy of the checkout has for itself; all else is a link to the checkout's.
@@ -87,16 +87,17 @@ def ask_tests(
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         for number in range(jobs):
             trees.put(_copy(checkout, Path(place) / str(number)))
-        tree = trees.queue[0]
-        for package in sorted({each.package for each in left}):
-            for tests in TESTS[package]:
-                if failure := _failure(tree, tests):
-                    raise SurroundingsError(f"the tree as it is fails {failure}")
+        tests = {
+            package: _tests_by_line(trees.queue[0], package, jobs)
+            for package in sorted({each.package for each in left})
+        }
 
         def ask(each: OwnMutant) -> tuple[OwnMutant, Found | None]:
             tree = trees.get()
             try:
-                return each, next(_found(tree, each), None)
+                _put(tree, each.path, each.mutant.after)
+                test = _failure(tree, tests[each.package].asked_of(each))
+                return each, Found(test, "", "tests", "", each.path, test) if test else None
             finally:
                 _put(tree, each.path, each.mutant.before)
                 trees.put(tree)
@@ -111,20 +112,67 @@ def ask_tests(
     return journal.ledger
 
 
-def _found(tree: Path, each: OwnMutant) -> Iterator[Found]:
-    _put(tree, each.path, each.mutant.after)
-    for tests in TESTS[each.package]:
-        if failure := _failure(tree, tests):
-            yield Found(failure, "", "tests", "", each.path, failure)
+@dataclass(frozen=True)
+class _TestsByLine:
+    """Which tests of a package run which line of which of its files."""
+
+    package: str
+    lines: Mapping[str, Mapping[int, frozenset[str]]]  # by the file's path in the checkout
+
+    def asked_of(self, each: OwnMutant) -> tuple[str, ...]:
+        """The tests that run a line of the mutant's statement; else those that run its file.
+
+        A line that is run as its module is imported has no test of its own.
+        """
+        lines = self.lines.get(each.path, {})
+        statement = range(each.mutant.first, each.mutant.last + 1)
+        of_statement = frozenset[str]().union(*(lines.get(line, ()) for line in statement))
+        tests = of_statement or frozenset[str]().union(*lines.values())
+        places = TESTS[self.package]
+        return tuple(sorted(tests, key=lambda test: (_first_of(places, test), test))) or places
+
+
+def _first_of(places: Sequence[str], test: str) -> int:
+    """Where the test's folder stands among ``places``, of which the first is the nearest."""
+    return next(number for number, place in enumerate(places) if test.startswith(place))
+
+
+def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
+    """Run all tests of a package, and see which lines each of them runs.
+
+    Raises:
+        SurroundingsError: one fails.
+    """
+    measuring = (f"--cov={package}", "--cov-context=test", "--cov-report=", "-n", str(jobs))
+    if failure := _failure(tree, (*measuring, *TESTS[package])):
+        raise SurroundingsError(f"the tree as it is fails {failure}")
+    report = tree / "coverage.json"
+    written = run(
+        [sys.executable, "-m", "coverage", "json", "--show-contexts", "-o", report], folder=tree
+    )
+    if written.code:
+        raise SurroundingsError(f"what the tests run was not measured: {written.last_words}")
+    files = json.loads(report.read_text(encoding="utf-8"))["files"]
+    return _TestsByLine(
+        package,
+        {
+            path: {
+                int(line): frozenset(name.rpartition("|")[0] for name in names if name)
+                for line, names in file["contexts"].items()
+            }
+            for path, file in files.items()
+        },
+    )
 
 
 def _failure(tree: Path, tests: Sequence[str]) -> str:
-    """The first test that fails, or what else went wrong; empty where all pass."""
+    """Run pytest with these words: the first test that fails; empty where all pass."""
     options = ("-x", "-q", "-m", "not slow and not browser", "-p", "no:cacheprovider")
+    words = tree / "tests-asked"  # a command line would be too short for thousands of tests
+    words.write_text("\n".join(tests), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", *options, f"@{words}"]
     try:
-        ended = run(
-            [sys.executable, "-m", "pytest", *options, *tests], folder=tree, timeout_s=_LONGEST_S
-        )
+        ended = run(command, folder=tree, timeout_s=_LONGEST_S)
     except TookTooLong:
         return "its time limit"
     if ended.code == 0:

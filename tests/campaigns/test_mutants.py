@@ -134,7 +134,7 @@ def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path,
     }.items():
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(text)
-    tests = {"harness/gate": (("tests/gate",), ("tests/later",))}
+    tests = {"harness/gate": ("tests/gate", "tests/later")}
     monkeypatch.setattr(own_mutants, "TESTS", tests)
     mutants = own_mutants.own_mutants(checkout, 1)
     for _ in range(2):  # the second time nothing is left to ask
@@ -150,3 +150,28 @@ def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path,
     (checkout / "tests/later/test_more.py").write_text("def test_fails(): assert False\n")
     with pytest.raises(SurroundingsError, match=r"the tree as it is fails .*test_fails"):
         own_mutants.ask_tests(mutants, checkout, tmp_path / "again", 1, str)
+
+
+def test_where_no_test_runs_a_line_itself_all_tests_of_the_package_are_asked(tmp_path, monkeypatch):
+    """One test runs a line by itself, the other another in a process that it starts."""
+    files = {
+        "harness/gate/sums.py": "def double(a):\n    return a + a\n",
+        "harness/gate/apart.py": "def print_double(a):\n    print(a + a)\n",
+        "tests/gate/test_sums.py": "from harness.gate.sums import double\n"
+        "def test_of_a_sum(): assert double(3) == 6\n",
+        "tests/later/test_apart.py": "import subprocess, sys\n"
+        "def test_of_a_process():\n"
+        "    words = 'from harness.gate.apart import print_double; print_double(3)'\n"
+        "    assert subprocess.check_output([sys.executable, '-c', words]) == b'6\\n'\n",
+        "corpus/case.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(own_mutants, "TESTS", {"harness/gate": ("tests/gate", "tests/later")})
+    mutants = own_mutants.own_mutants(tmp_path, 1)
+    found = own_mutants.ask_tests(mutants, tmp_path, tmp_path / "out", 2, str).found
+    assert {each.path: found[each.mutant.name].case for each in mutants} == {
+        "harness/gate/sums.py": "tests/gate/test_sums.py::test_of_a_sum",
+        "harness/gate/apart.py": "tests/later/test_apart.py::test_of_a_process",
+    }
