@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def plural(count: int, noun: str, several: str = "") -> str:
@@ -16,6 +16,11 @@ def listed(words: Iterable[str], most: int = 4, between: str = ", ") -> str:
     shown = items if len(items) <= most + 1 else items[:most]
     rest = len(items) - len(shown)
     return between.join(shown) + (f" and {rest} more" if rest else "")
+
+
+def most_first(counted: Mapping[str, int]) -> tuple[str, ...]:
+    """The most frequent first; those that are equally frequent in the order of the alphabet."""
+    return tuple(sorted(counted, key=lambda word: (-counted[word], word)))
 
 
 def span(neighbours: Sequence[str], to: str = " to ") -> str:

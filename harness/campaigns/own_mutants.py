@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.base.files import digest_of, replace_file
 from harness.base.process import TookTooLong, run
 from harness.campaigns.mutants import Found, Journal, Ledger
 from harness.campaigns.mutation import Mutant, mutants_of
@@ -88,7 +89,7 @@ def ask_tests(
         for number in range(jobs):
             trees.put(_copy(checkout, Path(place) / str(number)))
         tests = {
-            package: _tests_by_line(trees.queue[0], package, jobs)
+            package: _remembered_tests(trees.queue[0], package, jobs, folder)
             for package in sorted({each.package for each in left})
         }
 
@@ -119,6 +120,33 @@ class _TestsByLine:
     package: str
     lines: Mapping[str, Mapping[int, frozenset[str]]]  # by the file's path in the checkout
 
+    @classmethod
+    def from_json(cls, package: str, data: Mapping[str, Any]) -> _TestsByLine:
+        names = data["tests"]
+        return cls(
+            package,
+            {
+                path: {
+                    int(line): frozenset(names[number] for number in numbers)
+                    for line, numbers in lines.items()
+                }
+                for path, lines in data["lines"].items()
+            },
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Each test once by its name, and by its number where it runs a line."""
+        files = self.lines.values()
+        names = sorted({name for lines in files for tests in lines.values() for name in tests})
+        numbers = {name: number for number, name in enumerate(names)}
+        return {
+            "tests": names,
+            "lines": {
+                path: {line: sorted(map(numbers.__getitem__, tests)) for line, tests in of.items()}
+                for path, of in self.lines.items()
+            },
+        }
+
     def asked_of(self, each: OwnMutant) -> tuple[str, ...]:
         """The tests that run a line of the mutant's statement; else those that run its file.
 
@@ -135,6 +163,19 @@ class _TestsByLine:
 def _first_of(places: Sequence[str], test: str) -> int:
     """Where the test's folder stands among ``places``, of which the first is the nearest."""
     return next(number for number, place in enumerate(places) if test.startswith(place))
+
+
+def _remembered_tests(tree: Path, package: str, jobs: int, folder: Path) -> _TestsByLine:
+    """The tests by line as the campaign's folder has them of the same code; else measured now."""
+    kept = folder / f"tests-of-{Path(package).name}.json"
+    code = digest_of(tree / name for name in _COPIED)
+    if kept.exists():
+        found = json.loads(kept.read_text(encoding="utf-8"))
+        if found["code"] == code:
+            return _TestsByLine.from_json(package, found)
+    measured = _tests_by_line(tree, package, jobs)
+    replace_file(kept, json.dumps({"code": code, **measured.to_json()}).encode())
+    return measured
 
 
 def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.words import listed, plural
+from harness.base.words import listed, most_first, plural
 from harness.gate.findings import CellClass, Finding, wrong_wire
 from harness.register.defects import Register
 from harness.wire.oracles import INLINED, Oracle
@@ -116,7 +116,7 @@ def _breakage(what: str, found: list[Finding], pieces: Mapping[str, int]) -> Bre
         forms=_forms(what, found),
         cells=len({each.key for each in found}),
         cases=tuple(cases),
-        like=tuple(name for name, _ in like.most_common()),
+        like=most_first(like),
         smallest=min(of_smallest, key=lambda each: each.urgency),
         pieces=pieces.get(told[0], 0),
         wire=wrong_wire(wiring) if wiring else "",
@@ -133,7 +133,7 @@ def _forms(what: str, found: list[Finding]) -> tuple[str, ...]:
             says.update({part.removeprefix(INLINED) for part in parts})
         elif each.verdict.failed:
             says[each.verdict.label] += 1
-    return tuple(form for form, _ in says.most_common())
+    return most_first(says)
 
 
 def _failure(finding: Finding) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.base.words import listed, plural
+from harness.base.words import listed, most_first, plural
 from harness.catalogue.releases import ordered_subjects
 from harness.gate.attribution import Attributed
 from harness.gate.pairs import calls_and_splits, of_user
@@ -210,7 +210,7 @@ def _kinds(each: OwnTorch, titles: Mapping[str, str]) -> tuple[str, ...]:
         if not cells:
             continue
         names = Counter(name for unlike in cells for name in unlike.defects)
-        told = [titles.get(name, "no known defect") for name, _ in names.most_common()]
+        told = [titles.get(name, "no known defect") for name in most_first(names)]
         counts = " and ".join(
             plural(count, what)
             for count, what in ((calls, "user call"), (splits, "split"))

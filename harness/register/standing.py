@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.base.words import most_first
 from harness.register.defects import Defect, Register
 from harness.register.facts import UNSUPPORTED, Place
 from harness.register.table import Entry, Table, asked_of
@@ -105,7 +106,7 @@ class Standings:
             behind.update(ended)
         if not behind:
             return self._absent(defect, release, places)
-        names = tuple(name for name, _ in behind.most_common())
+        names = most_first(behind)
         return Standing(defect, release, State.HIDDEN, behind=names)
 
     def _absent(self, defect: Defect, release: str, places: Collection[Place]) -> Standing:
@@ -122,7 +123,7 @@ class Standings:
             if not failing:
                 return Standing(defect, release, State.ABSENT)
             breaking.update(failing)
-        names = tuple(name for name, _ in breaking.most_common())
+        names = most_first(breaking)
         return Standing(defect, release, State.ABSENT, broken_by=names)
 
     def _breaking(self, place: Place, release: str) -> set[str]:
@@ -182,7 +183,7 @@ class Standings:
             breaking.update(failing)
         if not breaking:
             return Standing(defect, release, State.NOT_ASKED)
-        names = tuple(name for name, _ in breaking.most_common())
+        names = most_first(breaking)
         return Standing(defect, release, State.ABSENT, broken_by=names)
 
     def _by_other_routes(

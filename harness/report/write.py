@@ -15,7 +15,7 @@ from harness.report.draw.defects_plot import defects_figure
 from harness.report.model import ReportModel
 from harness.report.osv import osv_text
 from harness.report.pages.report_page import Drawn, draw, markdown, page
-from harness.report.run_frames import FRAMES_FOLDER, frame_files
+from harness.report.run_frames import FRAMES_FOLDER, RunFrames, frame_files
 from harness.report.sections.defects import DEFECTS
 from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_csv import version_csv
@@ -43,6 +43,7 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
 
     texts = _texts(model)
+    frames = model.frames  # made once, before the forks, which look at parts of them
 
     def page_and_data() -> None:
         drawn = draw(model)
@@ -50,8 +51,8 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
 
     # What Arrow writes is written here: a fork has none of the threads that Arrow counts on.
     with forked(page_and_data, *beside, *map(drawn, pictures)):
-        frames = _write(folder, _frames(model))
-    return [*(folder / name for name in texts), *frames, *(folder / name for name in pictures)]
+        tables = _write(folder, _frames(frames))
+    return [*(folder / name for name in texts), *tables, *(folder / name for name in pictures)]
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -74,8 +75,8 @@ def _defects(model: ReportModel) -> Figure:
     return defects_figure(known.table)
 
 
-def _frames(model: ReportModel) -> dict[str, bytes]:
-    files = frame_files(model.frames)
+def _frames(frames: RunFrames) -> dict[str, bytes]:
+    files = frame_files(frames)
     return {f"{FRAMES_FOLDER}/{name}": data for name, data in files.items()}
 
 

@@ -185,7 +185,7 @@ class JudgedRun:
         kept = self.kept
         return self.provenance.corpus if kept is None else kept.runnable()
 
-    @property
+    @functools.cached_property
     def places(self) -> Places:
         """What printed commands need to find this run from the current folder."""
         declared = {case.name: case.declared_at for case in self.cases if case.declared_at}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.base.words import plural, spans
+from harness.base.words import most_first, plural, spans
 
 ORDER = ["2.3.0", "2.4.0", "2.5.0", "2.6.0"]
 
@@ -12,6 +12,11 @@ ORDER = ["2.3.0", "2.4.0", "2.5.0", "2.6.0"]
 )
 def test_a_count_stands_with_its_noun(count, told):
     assert plural(count, "cell") == told
+
+
+def test_the_most_frequent_come_first_and_alike_ones_by_the_alphabet():
+    counted = {"late": 2, "b": 1, "c": 1, "a": 1, "early": 2}
+    assert most_first(counted) == ("early", "late", "a", "b", "c")
 
 
 def test_a_noun_may_have_a_plural_of_its_own():

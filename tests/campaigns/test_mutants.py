@@ -152,6 +152,11 @@ def test_our_own_tests_are_asked_and_tell_which_of_them_finds_a_mutant(tmp_path,
         own_mutants.ask_tests(mutants, checkout, tmp_path / "again", 1, str)
 
 
+def _without_journal(folder):
+    (folder / "journal.jsonl").unlink()
+    return folder
+
+
 def test_where_no_test_runs_a_line_itself_all_tests_of_the_package_are_asked(tmp_path, monkeypatch):
     """One test runs a line by itself, the other another in a process that it starts."""
     files = {
@@ -171,6 +176,8 @@ def test_where_no_test_runs_a_line_itself_all_tests_of_the_package_are_asked(tmp
     monkeypatch.setattr(own_mutants, "TESTS", {"harness/gate": ("tests/gate", "tests/later")})
     mutants = own_mutants.own_mutants(tmp_path, 1)
     found = own_mutants.ask_tests(mutants, tmp_path, tmp_path / "out", 2, str).found
+    again = own_mutants.ask_tests(mutants, tmp_path, _without_journal(tmp_path / "out"), 2, str)
+    assert again.found == found  # by what the folder knows of which test runs which line
     assert {each.path: found[each.mutant.name].case for each in mutants} == {
         "harness/gate/sums.py": "tests/gate/test_sums.py::test_of_a_sum",
         "harness/gate/apart.py": "tests/later/test_apart.py::test_of_a_process",

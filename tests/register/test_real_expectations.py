@@ -5,6 +5,8 @@ run to be published.
 """
 
 import dataclasses
+import os
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -316,3 +318,24 @@ def test_a_candidate_that_brings_back_what_was_fixed_is_told_by_the_defect():
 
 def _model(case: str) -> str:
     return case.partition("@")[0].removeprefix("recorded_")
+
+
+_ALL_STANDINGS = """
+from harness.register.expected import read_expectations
+from harness.register.standing import Standings
+known = read_expectations()
+standings = Standings(known.register, known.table)
+for defect in known.register.defects:
+    for release in standings.releases:
+        print(standings.of(defect.id, release))
+"""
+
+
+def test_what_is_told_of_a_defect_does_not_hang_on_how_python_seeds_its_hashes():
+    told = {
+        subprocess.check_output(
+            [sys.executable, "-c", _ALL_STANDINGS], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        for seed in ("1", "2")
+    }
+    assert len(told) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -73,26 +73,52 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             those with segments for engines where there are some.
         releases: those of the run, the oldest first.
     """
-    here = _of_packages(cells)
-    asked = here[~here["standing"].isin(UNJUDGED)]
-    names = [name for name in releases if (asked["subject"] == name).any()]
+    return _save_records(_Asked.of(cells), releases)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the models that were asked ended: right, or with which harm.
+
+    ``ends`` is by route, release and model, and ``models`` are those that a release was given.
+    """
+
+    ends: Mapping[tuple[str, str, str], str]
+    calls: frozenset[tuple[str, str]]  # a route and a release
+    models: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, cells: pd.DataFrame) -> _Asked:
+        here = _of_packages(cells)
+        asked = here[~here["standing"].isin(UNJUDGED)]
+        right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
+        ended = asked["harm"].astype(str).mask(right, _RIGHT)
+        places = zip(asked["route"], asked["subject"], asked["case"], strict=True)
+        given = here.groupby("subject", observed=True)["case"]
+        return cls(
+            ends=(ends := dict(zip(places, ended, strict=True))),
+            calls=frozenset((route, subject) for route, subject, _ in ends),
+            models={str(subject): tuple(sorted(set(cases))) for subject, cases in given},
+        )
+
+
+def _save_records(asked: _Asked, releases: Sequence[str]) -> SaveRecords | None:
+    tried = {release for _, release in asked.calls}
+    names = [name for name in releases if name in tried]
     if not names:
         return None
-    right = asked["standing"].eq("ok") | asked["harm"].isin(_LESSER)
-    ended = asked["harm"].astype(str).mask(right, _RIGHT)
-    places = zip(asked["route"], asked["subject"], asked["case"], strict=True)
-    ends: dict[tuple[str, ...], str] = dict(zip(places, ended, strict=True))
-    models = sorted(set(here.loc[here["subject"] == names[-1], "case"]))
+    newest, ends = names[-1], asked.ends
+    models = asked.models[newest]
 
     def record(route: Route) -> CallRecord:
-        having = [name for name in names if any(key[:2] == (route.value, name) for key in ends)]
+        having = [name for name in names if (route.value, name) in asked.calls]
 
         def end(release: str, model: str) -> str:
             compiled = ends.get((Route.COMPILE.value, release, model), "")
             return ends.get((route.value, release, model), compiled.replace(_RIGHT, ""))
 
-        now = [end(names[-1], model) for model in models]
-        saved = [ends.get((route.value, names[-1], model)) for model in models]
+        now = [end(newest, model) for model in models]
+        saved = [ends.get((route.value, newest, model)) for model in models]
         return CallRecord(
             call=CALLS[route],
             right=now.count(_RIGHT),
@@ -102,12 +128,12 @@ def save_records(cells: pd.DataFrame, releases: Sequence[str]) -> SaveRecords | 
             untried=now.count(""),
             compiled=now.count(Harm.SILENT.value) - saved.count(Harm.SILENT.value),
             always=sum(all(end(name, model) == _RIGHT for name in having) for model in models),
-            releases=tuple(having) if names[-1] in having else (),
+            releases=tuple(having) if newest in having else (),
         )
 
     found = [each for route in _SAVES if (each := record(route)).releases]
     found.sort(key=lambda each: (each.silent, each.warned, -each.right, -each.always))
-    return SaveRecords(names[-1], len(models), record(Route.COMPILE), tuple(found))
+    return SaveRecords(newest, len(models), record(Route.COMPILE), tuple(found))
 
 
 def _of_packages(cells: pd.DataFrame) -> pd.DataFrame:
@@ -181,9 +207,9 @@ def safest_in(cells: pd.DataFrame, releases: Sequence[str]) -> dict[str, str]:
 
     A release of which no way to save was asked is left out.
     """
-    told = dict[str, str]()
+    told, asked = dict[str, str](), _Asked.of(cells)
     for number in range(len(releases), 0, -1):
-        records = save_records(cells, releases[:number])
+        records = _save_records(asked, releases[:number])
         if records and records.release == releases[number - 1] and records.ways:
             call, release = records.ways[0].call, records.release
             if call == CALLS[Route.RETRACE] and Version(release) < SAVE_RETRACES_SINCE:
