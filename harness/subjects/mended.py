@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,10 +21,14 @@ from harness.wire.vocabulary import SubjectKind
 def mended_wheel(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> Path:
     """The wheel of a release with mends in it, which is a candidate as any wheel is.
 
+    It says of itself that it is version ``2.14.0+mended``.
+
     Raises UsageError for no such release, and for a mend that does not fit, and says where.
     """
     read, wheel = files_of(release, toolchain)
     files = {name: text.encode() for name, text in mended(read, mends).items()}
+    metadata, text = _metadata(wheel)
+    files[metadata] = re.sub(rb"(?m)^Version: [\w.]+", rb"\g<0>+mended", text, count=1)
     return made_wheel(toolchain.cache, wheel, files, whole=False)
 
 
@@ -41,6 +46,13 @@ def diffs_of(release: str, mends: Iterable[Mend], toolchain: Toolchain) -> dict[
     """
     read, _ = files_of(release, toolchain)
     return {mend.name: difference(read, mended(read, [mend])) for mend in mends}
+
+
+def _metadata(wheel: Path) -> tuple[str, bytes]:
+    """The path in a wheel of what it says of itself, and that."""
+    with opened_zip(wheel) as archive:
+        (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return path, archive.read(path)
 
 
 def files_of(release: str, toolchain: Toolchain) -> tuple[Read, Path]:

@@ -84,7 +84,7 @@ def mended(out: Path) -> dict[Call, str]:
     worst: dict[Call, Standing] = {}
     for cell in cells:
         # To be unflattened is a capability, which `check` does not ask either.
-        if "+wheel." not in cell["subject"] or cell["oracle"] == Oracle.UNFLATTEN:
+        if "+mended" not in cell["subject"] or cell["oracle"] == Oracle.UNFLATTEN:
             continue
         standing = Standing.ERROR  # what could not be asked ended when it was compiled
         if cell["state"] != CellState.UNSUPPORTED:
