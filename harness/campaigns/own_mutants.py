@@ -185,7 +185,7 @@ def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
         SurroundingsError: one fails.
     """
     measuring = (f"--cov={package}", "--cov-context=test", "--cov-report=", "-n", str(jobs))
-    if failure := _failure(tree, (*measuring, *TESTS[package])):
+    if failure := _failure(tree, (*measuring, *TESTS[package]), limit_s=None):
         raise SurroundingsError(f"the tree as it is fails {failure}")
     report = tree / "coverage.json"
     written = run(
@@ -206,14 +206,14 @@ def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
     )
 
 
-def _failure(tree: Path, tests: Sequence[str]) -> str:
+def _failure(tree: Path, tests: Sequence[str], limit_s: float | None = _LONGEST_S) -> str:
     """Run pytest with these words: the first test that fails; empty where all pass."""
     options = ("-x", "-q", "-m", "not slow and not browser", "-p", "no:cacheprovider")
     words = tree / "tests-asked"  # a command line would be too short for thousands of tests
     words.write_text("\n".join(tests), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", *options, f"@{words}"]
     try:
-        ended = run(command, folder=tree, timeout_s=_LONGEST_S)
+        ended = run(command, folder=tree, timeout_s=limit_s)
     except TookTooLong:
         return "its time limit"
     if ended.code == 0:
