@@ -5,10 +5,12 @@ import pytest
 from harness.gate.attribution import (
     Difference,
     attributed,
+    defects_told,
     difference,
     due_to,
 )
 from harness.gate.difference_words import difference_parts
+from harness.gate.findings import CellClass, Finding
 from harness.register.defects import Sign
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
@@ -171,6 +173,22 @@ def test_a_sign_of_some_cases_is_enough_where_the_model_has_what_the_defect_need
     place, fact = entry(case="theirs")[0].place, entry()[0].fact
     due = due_to(place, fact, "2.14.0", table(), known, lacks=lacks)
     assert [each.id for each in due] == named
+
+
+def test_a_sign_of_some_cases_is_not_enough_for_a_defect_that_needs_nothing():
+    known = register(defect("any", Sign("values", "boom", cases=("ours",))))
+    place, fact = entry(case="theirs")[0].place, entry()[0].fact
+    assert due_to(place, fact, "2.14.0", table(), known, lacks=("state",)) == ()
+
+
+def test_where_a_candidate_fails_otherwise_the_defect_is_named_that_its_release_has_there():
+    """Of a release it is the table that is held against, and so nothing is named."""
+    known, rows = register(OLD, NEW), table(entry(subjects=RELEASES, defect="new"))
+    for subject, like, names in (("file:1a", "2.14.0", ("new",)), ("2.14.0", None, ())):
+        verdict = failed(Oracle.VALUES, "something else")
+        cell = key(name=subject)
+        found = Finding(cell, CellClass.UNEXPECTED_FAILURE, "worse", Oracle.VALUES, verdict)
+        assert defects_told(found, rows, known, like).defects == names
 
 
 def test_a_record_of_a_candidate_is_attributed_to_what_it_brings_back():

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.gate.breakage import Breakage, breakages
+from harness.gate.breakage import Breakage, as_known, breakages
 from harness.gate.findings import CellClass, Finding
 from harness.wire.oracles import Oracle
 from harness.wire.vocabulary import Stage
-from tests.record_builders import failed, key
+from tests.record_builders import defect, failed, key, register
 
 FILE = "file:1a"
 
@@ -65,6 +65,14 @@ def test_cells_of_cases_that_are_wired_wrongly_are_one_breakage_however_they_fai
         "evidence of reads another model input; reads another engine output",
     )
     assert one.words.startswith("wrong-wiring@inline-fallbacks (3 cells of 2 cases; shows as ")
+
+
+def test_a_known_defect_is_told_by_its_title_and_what_fixed_it_and_any_other_by_its_name():
+    known = register(defect("old", fixed_in="2.13.0", fixed_by="pytorch/TensorRT#1"))
+    assert as_known(["old", "strange"], known) == [
+        '"It is old" (fixed in 2.13.0 by TensorRT#1)',
+        '"strange"',
+    ]
 
 
 def test_errors_of_one_type_are_one_breakage_and_those_of_another_are_another():

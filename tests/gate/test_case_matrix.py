@@ -10,8 +10,10 @@ from harness.gate.case_matrix import (
     OwnAnswer,
     case_matrix,
     matrix_lines,
+    note_lines,
     own_answer,
 )
+from harness.gate.findings import CellClass, Finding
 from harness.gate.signs import SIGNS
 from harness.register.table import Table
 from harness.runs.commands import Places
@@ -50,6 +52,15 @@ def test_the_worst_of_all_calls_is_the_one_sign_of_a_cell_and_cosmetic_is_right(
     )
     (row,) = found.rows
     assert row.standings == ("silent", "ok", "unsupported")
+
+
+def test_notes_count_what_is_cosmetic_and_tell_why_a_case_could_not_be_asked():
+    cosmetic = Finding(key(), CellClass.OK, "", Oracle.METADATA, COSMETIC, ("?wired",))
+    unasked = Finding(key("b"), CellClass.UNSUPPORTED, "", of_case="it takes a pytree")
+    assert note_lines([cosmetic, unasked], KNOWN.titles) == [
+        'cosmetic, and so no failure: "It is wired" in 1 cell',
+        "b cannot be asked of an inliner alone; packages were asked: it takes a pytree",
+    ]
 
 
 def test_a_mistaken_case_has_no_row_unless_a_release_could_be_asked_about_it():
