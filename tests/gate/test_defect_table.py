@@ -46,6 +46,20 @@ def test_every_defect_has_one_row_in_one_part(table):
     assert sorted(names) == sorted(standings().register.by_id)
 
 
+def test_in_each_part_the_worst_harm_stands_first_and_of_what_is_gone_the_latest_fix(table):
+    assert [row.part for row in table.rows] == [row.part for part in Part for row in table.of(part)]
+    for part in (Part.PRODUCT, Part.EXPORTED, Part.HANDMADE):
+        harms = [row.severity for row in table.of(part)]
+        assert harms == sorted(harms)
+    gone = [
+        max(n for n, each in enumerate(row.standings) if each.state is State.SHOWN)
+        for row in table.of(Part.GONE)
+        if any(each.state is State.SHOWN for each in row.standings)
+    ]
+    assert gone == sorted(gone, reverse=True)
+    assert len(set(gone)) > 1
+
+
 def test_releases_of_one_inliner_share_a_column(table):
     assert len(table.columns) == 8
     assert ("2.7.0", "2.8.0", "2.9.0", "2.10.0") in [each.releases for each in table.columns]
