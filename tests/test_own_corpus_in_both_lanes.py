@@ -53,6 +53,42 @@ def our_lowered_name():
 """
 
 
+BESIDE = """
+import dataclasses
+import torch
+
+@dataclasses.dataclass
+class Pair:
+    one: torch.Tensor
+    two: torch.Tensor
+
+torch.export.register_dataclass(Pair, serialized_type_name="our_types.Pair")
+"""
+
+OF_A_MODULE = """
+import torch
+from our_types import Pair
+from corpus.case import Family, Program, case
+from corpus.inputs import floats
+
+class Pairs(torch.nn.Module):
+    def forward(self, x):
+        y = torch.relu(x * 2)
+        return Pair(y + 1, y)
+
+@case(Family.FOUND, catches="a type of ours", fallback=["relu"], imports=["our_types"])
+def our_pair():
+    return Program(floats((2, 8)), model=Pairs())
+"""
+
+NOT_LATER = """
+import pathlib
+made = pathlib.Path(__file__).with_suffix(".made")
+if made.exists():
+    raise RuntimeError("not after forward() was called")
+"""
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     file = tmp_path_factory.mktemp("ours") / "our_cases.py"
@@ -86,6 +122,33 @@ def test_a_users_case_is_asked_of_whole_packages_too_and_told_by_releases(place,
     assert "package lane planned 6, ok 6" in cells
     (alone,) = [line for line in told if line.startswith("our_write cannot")]
     assert "packages were asked: at compile: UnsupportedSegment" in alone
+
+
+def test_a_type_of_a_module_beside_the_cases_is_known_where_the_program_is_loaded(
+    tmp_path, toolchain
+):
+    file = tmp_path / "pairs.py"
+    file.write_text(OF_A_MODULE)
+    (tmp_path / "our_types.py").write_text(BESIDE)
+    done = run(file, "our_pair")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "right for your case" in done.stdout.splitlines()[0]
+
+
+def test_a_module_that_cannot_be_imported_where_the_program_is_loaded_is_no_failure_of_the_release(
+    tmp_path, toolchain
+):
+    file = tmp_path / "pairs.py"
+    forward = "        our_types.made.touch()\n        y ="
+    cases = OF_A_MODULE.replace("        y =", forward).replace(
+        "import torch", "import our_types, torch"
+    )
+    file.write_text(cases)
+    (tmp_path / "our_types.py").write_text(BESIDE + NOT_LATER)
+    done = run(file, "our_pair", "--lane", "package")
+    assert done.returncode == 3, done.stdout + done.stderr
+    why = "cannot: RuntimeError: not after forward() was called"
+    assert f"a new process, which is to load the program, {why}" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -51,14 +51,18 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Held:
-    """One tensor under one name. Tensors of one program with equal ``storage`` share memory."""
+    """One tensor under one name.
+
+    Tensors of one program with equal ``storage`` share memory; it is None where there is none, of a
+    tensor without elements, since all of these may be saved as one.
+    """
 
     name: str
     content: str  # type, shape and bits
     role: Role
     requires_grad: bool
     strides: tuple[int, ...]
-    storage: int
+    storage: int | None
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,8 @@ def _compare_views(expected: ExpectedState, got: Iterable[Held], stage: Stage) -
 def _views(tensors: Iterable[Held]) -> set[tuple[str, str]]:
     shared = defaultdict(set)
     for item in tensors:
-        shared[item.storage].add(item.content)
+        if item.storage is not None:
+            shared[item.storage].add(item.content)
     return {(one, two) for group in shared.values() for one in group for two in group if one < two}
 
 
@@ -286,7 +291,7 @@ def _held(name: str, tensor: torch.Tensor, role: Role, digest: Digest) -> Held:
         role,
         tensor.requires_grad,
         tuple(tensor.stride()),
-        tensor.untyped_storage()._cdata,
+        tensor.untyped_storage()._cdata if tensor.numel() else None,
     )
 
 
@@ -339,7 +344,7 @@ def _by_content(tensors: Iterable[Held]) -> dict[str, list[Held]]:
 
 
 def _storages(items: Iterable[Held]) -> int:
-    return len({item.storage for item in items})
+    return len({item.storage for item in items if item.storage is not None})
 
 
 def _listed(values: Iterable[object]) -> str:

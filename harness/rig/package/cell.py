@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, compare_archives, is_full_disk
 from harness.rig.cell.not_asked import not_asked
@@ -64,7 +65,13 @@ def run_package_cell(
             ended = completion.ended_by(error, clock.stage or Stage.EXPORT)
             controls: Answers = {}
         else:
-            loaded = loader.load(archive, prepared.captured.calls, imports=prepared.case.imports)
+            try:
+                loaded = loader.load(
+                    archive, prepared.captured.calls, imports=prepared.case.imports
+                )
+            except CannotAsk as reason:
+                prepared.look_for_damage()
+                return unsupported(key, str(reason))
             clock.credit(loaded.seconds)
             told += [warning for warning in loaded.warnings if warning not in told]
             if loaded.results is not None and _wrong_since_compile(prepared, loaded.results):

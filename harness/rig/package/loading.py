@@ -14,6 +14,7 @@ import gc
 import importlib
 import os
 import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -29,6 +30,7 @@ from torch.fx import GraphModule
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from corpus.case import Inputs
+from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.engines.builder import build_segment_engine, load_segment
 from harness.rig.oracles import completion
@@ -53,6 +55,13 @@ class Loaded:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Unasked:
+    """Why a fresh process could not even begin to load an archive."""
+
+    why: str
+
+
 class Loader(Protocol):
     """Loads archives, each in a process that has saved nothing."""
 
@@ -70,6 +79,9 @@ class Loader(Protocol):
             tampered: whether its engines are to return something else than they should: what a
                 program returns has to change with that.
             imports: modules to import first, as whoever uses custom ops does.
+
+        Raises:
+            CannotAsk: these cannot be imported there.
         """
         ...
 
@@ -83,6 +95,7 @@ class Request:
     archive: Path
     tampered: bool
     imports: tuple[str, ...] = ()  # modules that the program needs, such as those of custom ops
+    path: tuple[str, ...] = ()  # where modules are looked for, as in the process that asks
 
     @property
     def calls(self) -> Path:
@@ -98,10 +111,16 @@ class Request:
         torch.save(tuple(calls), self.calls)
 
     def answered(self) -> Loaded | None:
-        """What the process wrote; None if it died."""
+        """What the process wrote; None if it died.
+
+        Raises:
+            CannotAsk: it could not import what the program needs, or read the calls.
+        """
         if not self.answer.exists():
             return None
-        loaded: Loaded = torch.load(self.answer, weights_only=False)
+        loaded: Loaded | Unasked = torch.load(self.answer, weights_only=False)
+        if isinstance(loaded, Unasked):
+            raise CannotAsk(f"a new process, which is to load the program, cannot: {loaded.why}")
         return loaded
 
 
@@ -124,7 +143,7 @@ class FreshLoader:
         tampered: bool = False,
         imports: Sequence[str] = (),
     ) -> Loaded:
-        request = Request(archive, tampered, tuple(imports))
+        request = Request(archive, tampered, tuple(imports), tuple(sys.path))
         request.put(calls)
         self._ours.send(request)
         status = self._ours.recv()
@@ -203,20 +222,30 @@ def _segment() -> GraphModule:
 
 def _answer(package: types.ModuleType, request: Request) -> None:
     """Load and run, write what became of it, and end; never returns."""
+    code = 1
     try:
         answer(package, request)
+        code = 0
+    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
+        traceback.print_exc()
     finally:
-        os._exit(0)
+        os._exit(code)
 
 
 def answer(package: types.ModuleType, request: Request) -> None:
     """Load and run, and write what became of it. A process does this once."""
-    for name in request.imports:
-        importlib.import_module(name)
-    calls = torch.load(request.calls, weights_only=False)
-    with recorded_warnings() as told:
-        loaded = _load_and_run(package, request, calls)
-    loaded = dataclasses.replace(loaded, warnings=tuple(told))
+    loaded: Loaded | Unasked
+    try:
+        sys.path[:] = request.path
+        for name in request.imports:
+            importlib.import_module(name)
+        calls = torch.load(request.calls, weights_only=False)
+    except Exception as error:  # noqa: BLE001 - a user's module, which may raise anything
+        loaded = Unasked(completion.normalise(error))
+    else:
+        with recorded_warnings() as told:
+            loaded = _load_and_run(package, request, calls)
+        loaded = dataclasses.replace(loaded, warnings=tuple(told))
     made = request.answer.with_suffix(".part")
     torch.save(loaded, made)
     made.rename(request.answer)  # half an answer is none

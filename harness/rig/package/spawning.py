@@ -4,7 +4,7 @@
 
 The process imports the package as the one that saved did, which takes seconds, and then loads the
 one archive that it is told of on stdin, as a line of JSON:
-{"archive": FILE, "tampered": BOOL, "imports": [MODULE...]}.
+{"archive": FILE, "tampered": BOOL, "imports": [MODULE...], "path": [FOLDER...]}.
 """
 
 from __future__ import annotations
@@ -46,10 +46,15 @@ class SpawningLoader:
         tampered: bool = False,
         imports: Sequence[str] = (),
     ) -> Loaded:
-        request = Request(archive, tampered, tuple(imports))
+        request = Request(archive, tampered, tuple(imports), tuple(sys.path))
         request.put(calls)
         asked = json.dumps(
-            {"archive": str(archive), "tampered": tampered, "imports": list(imports)}
+            {
+                "archive": str(archive),
+                "tampered": tampered,
+                "imports": request.imports,
+                "path": request.path,
+            }
         )
         for _ in range(2):
             process, self._next = self._next, self._started()
@@ -88,7 +93,8 @@ def main(setup: Mapping[str, Any]) -> None:
         said = json.loads(line)
         archive = Path(said["archive"])
         _taken(archive).touch()
-        answer(package, Request(archive, said["tampered"], tuple(said["imports"])))
+        imports, path = tuple(said["imports"]), tuple(said["path"])
+        answer(package, Request(archive, said["tampered"], imports, path))
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def test_tied_weights_that_came_apart_are_found(prepared):
     assert kinds(case, program) == {"shared memory became several copies"}
 
 
-def held(name: str, content: str, storage: int, role: Role = Role.BUFFER) -> Held:
+def held(name: str, content: str, storage: int | None, role: Role = Role.BUFFER) -> Held:
     return Held(name, content, role, False, (1,), storage)
 
 
@@ -176,6 +176,24 @@ def test_memory_that_is_newly_shared_is_found():
     together = [held("a", "zeros", 1), held("b", "ones", 1)]
     assert compared(apart, together) == {"memory is shared that was not"}
     assert compared(together, apart) == {"shared memory became several copies"}
+
+
+def test_tensors_without_elements_share_no_memory(tmp_path):
+    class TwoEmpty(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("one", torch.empty(0, 2))
+            self.register_buffer("other", torch.empty(3, 0))
+
+        def forward(self, x):
+            return x + self.one.sum() + self.other.sum()
+
+    before = torch.export.export(TwoEmpty(), (torch.ones(2),))
+    torch.export.save(before, tmp_path / "saved.pt2")
+    after = torch.export.load(tmp_path / "saved.pt2")
+    read = [state.of_program(each, content_digest) for each in (before, after)]
+    assert compared(list(read[0].tensors), list(read[1].tensors)) == set()
+    assert {item.storage for each in read for item in each.tensors} == {None}
 
 
 def test_names_do_not_matter_and_what_nobody_reads_may_go():
