@@ -171,6 +171,23 @@ def double_input_truncated() -> Program:
     return Program(_doubles, model=InDouble())
 
 
+class TwoInDouble(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.relu(x * THIRD), torch.relu(x + 1)
+
+
+@case(
+    Family.TYPES,
+    catches="truncate_double: two outputs of one engine, of which each is cast by itself",
+    fallback=[RELU],
+    wiring=True,
+    eager_tolerance=1e-5,
+    settings={"truncate_double": True},
+)
+def two_doubles_truncated() -> Program:
+    return Program(_doubles, model=TwoInDouble())
+
+
 class DoubleTable(torch.nn.Module):
     table: torch.Tensor
 

@@ -35,10 +35,7 @@ TRUNCATED = Mend(
 
         def value_of(node):
             if "val" in node.meta:
-                value = node.meta["val"]
-                if node.op == "call_module" and isinstance(value, (list, tuple)):
-                    (value,) = value  # the only output of an engine
-                return value
+                return node.meta["val"]
             if node.op == "call_module":
                 output = gm.get_submodule(node.target).graph.output_node().args[0]
                 return output.meta["val"] if isinstance(output, torch.fx.Node) else [
@@ -56,7 +53,10 @@ TRUNCATED = Mend(
             if call in node.args and "val" in node.meta and node.op == "call_function":
                 node.meta["val"] = narrowed(node.meta["val"])
             if node.target is torch.ops.aten._to_copy.default and "val" not in node.meta:
-                node.meta["val"] = value_of(node.args[0]).to(**node.kwargs)
+                value = value_of(node.args[0])
+                if isinstance(value, (list, tuple)):
+                    (value,) = value  # the only output of an engine
+                node.meta["val"] = value.to(**node.kwargs)
     ''',
             ),
         ),
