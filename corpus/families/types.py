@@ -180,7 +180,7 @@ class TwoInDouble(torch.nn.Module):
     Family.TYPES,
     catches="truncate_double: two outputs of one engine, of which each is cast by itself",
     fallback=[RELU],
-    wiring=True,
+    lanes=("package",),
     eager_tolerance=1e-5,
     settings={"truncate_double": True},
 )
