@@ -316,6 +316,7 @@ class Campaign:
             "rounds": self.rounds,
             "pairs_covered": len(self.pairs),
             "known": len(self.known),
+            "met": self.known,  # how often each, which a campaign that goes on counts on
             "found": len(self.finds),
             **more,
         }
@@ -328,7 +329,8 @@ class Campaign:
             self._spent_s = line["seconds"]
             self.programs, self.rounds = line["programs"], line["rounds"]
             self.pairs |= {frozenset(pair) for pair in line.get("pairs", ())}
-            if "defect" in line:
+            self.known = Counter(line.get("met", self.known))
+            if "defect" in line:  # the first time that it is met
                 self.known[line["defect"]] += 1
             if "difference" in line:
                 self.differs[line["difference"]] = line["kind"]
