@@ -278,7 +278,7 @@ def case_matrix(
         rows.append(
             CaseRow(
                 case,
-                tuple(_standing(of[case, name]) for name in (*releases, *candidates)),
+                tuple(_of_case(of[case, name]) for name in (*releases, *candidates)),
                 tuple((each, tuple(wrong[each])) for each in worst_first),
             )
         )
@@ -303,6 +303,13 @@ def _calls(
         if {*harms} - {UNSUPPORTED}:
             exact = harms.count(OK)
             yield Call(call, len(harms), exact + harms.count(Harm.INTERFACE), exact)
+
+
+def _of_case(records: Sequence[CellRecord]) -> str:
+    """The worst of all cells of a case; an inliner alone makes nothing right that nobody calls."""
+    standing = _standing(records)
+    calls = [record for record in records if record.key.route.row.call]
+    return UNSUPPORTED if standing == OK and calls and _standing(calls) != OK else standing
 
 
 def _standing(records: Sequence[CellRecord]) -> str:

@@ -63,6 +63,15 @@ def test_notes_count_what_is_cosmetic_and_tell_why_a_case_could_not_be_asked():
     ]
 
 
+def test_a_case_of_which_no_user_s_call_could_be_asked_is_not_right_by_the_inliner_alone():
+    alone = record(key("a", "2.14.0", "export"))
+    refused = unsupported(key("a", "2.14.0", "retrace"), "at compile: E")
+    assert matrix(alone, refused).rows[0].standings == ("unsupported",)
+    assert matrix(alone).rows[0].standings == ("ok",)
+    asked = record(key("a", "2.14.0", "no-retrace"))
+    assert matrix(alone, refused, asked).rows[0].standings == ("ok",)
+
+
 def test_a_mistaken_case_has_no_row_unless_a_release_could_be_asked_about_it():
     cells = [unsupported(key("a"), "at split: E"), record(key("b"))]
     assert [row.case for row in matrix(*cells).without({"a", "b"}).rows] == ["b"]
