@@ -12,6 +12,7 @@ from harness.base.program import PROGRAM
 from harness.base.words import listed, plural, spans
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.gate.model_answer import PACKED, CallAnswer, Cause, ModelAnswer, Standing, calls_lost
+from harness.register.defects import Defect
 from harness.register.facts import parsed_version
 from harness.report import style
 from harness.run.check import Checked
@@ -258,7 +259,7 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
         like = f"as the known defect: {title}" if title else "as no known defect"
         routes = {each.route for each, _ in found}
         instead = " Or: ".join(
-            dict.fromkeys(_advice(answer, defect.workaround, routes) for defect in cause.defects)
+            dict.fromkeys(_advice(answer, defect, routes, call.release) for defect in cause.defects)
         )
         if cause.refusal is not None:
             title, instead = cause.refusal.title, cause.refusal.instead
@@ -288,8 +289,20 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
     return sorted(told, key=lambda each: -list(Standing).index(each.standing))
 
 
-def _advice(answer: ModelAnswer, workaround: str, routes: Collection[Route]) -> str:
-    """What to do instead; where that is a release which fails the model as well, this is said."""
+def _advice(answer: ModelAnswer, defect: Defect, routes: Collection[Route], release: str) -> str:
+    """What to do instead; where that is a release or a call which fails the model as well, this is
+    said."""
+    workaround = defect.workaround
+    avoiding = [
+        each
+        for each in answer.calls.values()
+        if each.release == release
+        and {each.route, each.route.reaches} & {*defect.avoid}
+        and each.standing is not Standing.NOT_ASKED
+    ]
+    if avoiding and not any(each.standing.numbers_right for each in avoiding):
+        calls = listed(dict.fromkeys(each.route.row.call for each in avoiding))
+        return f"{workaround} But for this model that fails in {release}, too: {calls}."
     named = _UPGRADE.match(workaround)
     since = parsed_version(named[1]) if named else None
     asked = [

@@ -209,3 +209,23 @@ def test_a_release_to_upgrade_to_that_fails_this_model_as_well_is_said(checked: 
 
     assert instead(Standing.RIGHT) == instead(Standing.NOT_ASKED) == "Upgrade to 2.12.0."
     assert instead(Standing.SILENT).endswith("and the call fails in 2.12.0 all the same.")
+
+
+@pytest.mark.parametrize(
+    ("saved", "more"),
+    [
+        (Standing.RIGHT, ""),
+        (Standing.NOT_ASKED, ""),
+        (Standing.SILENT, " But for this model that fails in 2.14.0, too: save(m, f)."),
+    ],
+)
+def test_a_call_to_make_instead_that_fails_this_model_as_well_is_said(checked, saved, more):
+    defect = read_register().by_id["copy-back-in-memory"]
+    shown = Cause((defect,), "numbers differ", Harm.SILENT)
+    release, compiled, save = "2.14.0", Route.COMPILE, Route.RETRACE
+    calls = {
+        (release, compiled): CallAnswer(release, compiled, Standing.SILENT, (shown,)),
+        (release, save): CallAnswer(release, save, saved),
+    }
+    told = causes_told(checked, ModelAnswer("m", (release,), (compiled, save), calls, None))
+    assert [each.instead for each in told if each.instead] == [defect.workaround + more]
