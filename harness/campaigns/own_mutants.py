@@ -14,6 +14,7 @@ import queue
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 #: What a copy of the checkout has for itself; all else is a link to the checkout's.
 _COPIED: Final = ("harness", "corpus", "tests")
-_LONGEST_S: Final = 900.0
+#: How often the time of all tests of a package those of one mutant may take, which are a part.
+_LONGER: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def ask_tests(
             tree = trees.get()
             try:
                 _put(tree, each.path, each.mutant.after)
-                test = _failure(tree, tests[each.package].asked_of(each))
+                asked = tests[each.package]
+                test = _failure(tree, asked.asked_of(each), asked.limit_s)
                 return each, Found(test, "", "tests", "", each.path, test) if test else None
             finally:
                 _put(tree, each.path, each.mutant.before)
@@ -115,10 +118,20 @@ def ask_tests(
 
 @dataclass(frozen=True)
 class _TestsByLine:
-    """Which tests of a package run which line of which of its files."""
+    """Which tests of a package run which line of which of its files.
+
+    ``lines`` are by the file's path in the checkout, and ``seconds`` what all tests took, one after
+    the other.
+    """
 
     package: str
-    lines: Mapping[str, Mapping[int, frozenset[str]]]  # by the file's path in the checkout
+    lines: Mapping[str, Mapping[int, frozenset[str]]]
+    seconds: float
+
+    @property
+    def limit_s(self) -> float:
+        """How long the tests of a mutant may take before it counts as one that does not end."""
+        return _LONGER * self.seconds
 
     @classmethod
     def from_json(cls, package: str, data: Mapping[str, Any]) -> _TestsByLine:
@@ -132,6 +145,7 @@ class _TestsByLine:
                 }
                 for path, lines in data["lines"].items()
             },
+            data["seconds"],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -140,6 +154,7 @@ class _TestsByLine:
         names = sorted({name for lines in files for tests in lines.values() for name in tests})
         numbers = {name: number for number, name in enumerate(names)}
         return {
+            "seconds": self.seconds,
             "tests": names,
             "lines": {
                 path: {line: sorted(map(numbers.__getitem__, tests)) for line, tests in of.items()}
@@ -184,9 +199,11 @@ def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
     Raises:
         SurroundingsError: one fails.
     """
+    began = time.monotonic()
     measuring = (f"--cov={package}", "--cov-context=test", "--cov-report=", "-n", str(jobs))
     if failure := _failure(tree, (*measuring, *TESTS[package]), limit_s=None):
         raise SurroundingsError(f"the tree as it is fails {failure}")
+    seconds = jobs * (time.monotonic() - began)
     report = tree / "coverage.json"
     written = run(
         [sys.executable, "-m", "coverage", "json", "--show-contexts", "-o", report], folder=tree
@@ -203,10 +220,11 @@ def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
             }
             for path, file in files.items()
         },
+        seconds,
     )
 
 
-def _failure(tree: Path, tests: Sequence[str], limit_s: float | None = _LONGEST_S) -> str:
+def _failure(tree: Path, tests: Sequence[str], limit_s: float | None) -> str:
     """Run pytest with these words: the first test that fails; empty where all pass."""
     options = ("-x", "-q", "-m", "not slow and not browser", "-p", "no:cacheprovider")
     words = tree / "tests-asked"  # a command line would be too short for thousands of tests
