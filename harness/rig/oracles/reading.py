@@ -150,9 +150,8 @@ class GraphReader:
         """The outputs are `Place`s, which others may still write to, or terms that nobody can."""
         scope = scope or Scope.of(graph)
         values = {node: _place(given) for node, given in bound.items()}
-        # Nodes are read in the order of the graph, since a read may stand before or after a write,
-        # and what they need on demand and without recursion, so that a graph whose nodes stand in
-        # the wrong order, of which lint complains, still says which wire goes where.
+        # What nodes need is read on demand and without recursion, so that a graph whose nodes stand
+        # in the wrong order, of which lint complains, still says which wire goes where.
         for node in _needed(graph):
             self._evaluate(node, values, attribute, scope)
         returned = graph.output_node().args[0]
@@ -340,9 +339,14 @@ class GraphReader:
 
 
 def _needed(graph: torch.fx.Graph) -> list[Node]:
-    """What the output needs, and what may have an effect, in the order of the graph."""
-    roots = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
-    waiting, found = [*roots, graph.output_node()], set[Node]()
+    """Nodes with which all is read that the output needs or that may have an effect.
+
+    Where something is written, these are all, in their order: a read is before or after the write.
+    """
+    effects = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
+    waiting, found = [*effects, graph.output_node()], set[Node]()
+    if not any(map(mutates, effects)):
+        return waiting
     while waiting:
         node = waiting.pop()
         if node not in found:
