@@ -339,10 +339,7 @@ class GraphReader:
 
 
 def _needed(graph: torch.fx.Graph) -> list[Node]:
-    """Nodes with which all is read that the output needs or that may have an effect.
-
-    Where something is written, these are all, in their order: a read is before or after the write.
-    """
+    """Nodes with which all is read; where something is written, all, as reads keep their order."""
     effects = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
     waiting, found = [*effects, graph.output_node()], set[Node]()
     if not any(map(mutates, effects)):
