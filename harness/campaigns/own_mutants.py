@@ -27,13 +27,21 @@ from harness.base.process import TookTooLong, run
 from harness.campaigns.mutants import Found, Journal, Ledger
 from harness.campaigns.mutation import Mutant, mutants_of
 
-#: By package, the tests that use it.
+#: By package, the tests that use it, its own first.
 TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "harness/gate": (
-        *("tests/gate", "tests/register", "tests/report", "tests/run", "tests/check", "tests/runs"),
+        "tests/gate",
+        "tests/register",
+        "tests/report",
+        "tests/run",
+        "tests/check",
+        "tests/runs",
     ),
     "harness/rig/oracles": (
-        *("tests/rig/oracles", "tests/rig/cell", "tests/rig/test_mutants.py", "tests/rig/package"),
+        "tests/rig/oracles",
+        "tests/rig/cell",
+        "tests/rig/test_mutants.py",
+        "tests/rig/package",
     ),
 }
 #: What a copy of the checkout has for itself; all else is a link to the checkout's.
@@ -90,7 +98,7 @@ def ask_tests(
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         for number in range(jobs):
             trees.put(_copy(checkout, Path(place) / str(number)))
-        tests = {
+        measured = {
             package: _remembered_tests(trees.queue[0], package, jobs, folder)
             for package in sorted({each.package for each in left})
         }
@@ -99,8 +107,8 @@ def ask_tests(
             tree = trees.get()
             try:
                 _put(tree, each.path, each.mutant.after)
-                asked = tests[each.package]
-                test = _failure(tree, asked.asked_of(each), asked.limit_s)
+                tests = measured[each.package]
+                test = _failure(tree, tests.to_ask(each), tests.limit_s)
                 return each, Found(test, "", "tests", "", each.path, test) if test else None
             finally:
                 _put(tree, each.path, each.mutant.before)
@@ -124,7 +132,6 @@ class _TestsByLine:
     the other.
     """
 
-    package: str
     lines: Mapping[str, Mapping[int, frozenset[str]]]
     seconds: float
 
@@ -134,10 +141,9 @@ class _TestsByLine:
         return _LONGER * self.seconds
 
     @classmethod
-    def from_json(cls, package: str, data: Mapping[str, Any]) -> _TestsByLine:
+    def from_json(cls, data: Mapping[str, Any]) -> _TestsByLine:
         names = data["tests"]
         return cls(
-            package,
             {
                 path: {
                     int(line): frozenset(names[number] for number in numbers)
@@ -162,7 +168,7 @@ class _TestsByLine:
             },
         }
 
-    def asked_of(self, each: OwnMutant) -> tuple[str, ...]:
+    def to_ask(self, each: OwnMutant) -> tuple[str, ...]:
         """The tests that run a line of the mutant's statement; else those that run its file.
 
         A line that is run as its module is imported has no test of its own.
@@ -171,7 +177,7 @@ class _TestsByLine:
         statement = range(each.mutant.first, each.mutant.last + 1)
         of_statement = frozenset[str]().union(*(lines.get(line, ()) for line in statement))
         tests = of_statement or frozenset[str]().union(*lines.values())
-        places = TESTS[self.package]
+        places = TESTS[each.package]
         return tuple(sorted(tests, key=lambda test: (_first_of(places, test), test))) or places
 
 
@@ -187,7 +193,7 @@ def _remembered_tests(tree: Path, package: str, jobs: int, folder: Path) -> _Tes
     if kept.exists():
         found = json.loads(kept.read_text(encoding="utf-8"))
         if found["code"] == code:
-            return _TestsByLine.from_json(package, found)
+            return _TestsByLine.from_json(found)
     measured = _tests_by_line(tree, package, jobs)
     replace_file(kept, json.dumps({"code": code, **measured.to_json()}).encode())
     return measured
@@ -212,7 +218,6 @@ def _tests_by_line(tree: Path, package: str, jobs: int) -> _TestsByLine:
         raise SurroundingsError(f"what the tests run was not measured: {written.last_words}")
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     return _TestsByLine(
-        package,
         {
             path: {
                 int(line): frozenset(name.rpartition("|")[0] for name in names if name)

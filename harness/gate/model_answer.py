@@ -329,7 +329,7 @@ def _best(
 
 def _advised(route: Route, defect: Defect) -> bool:
     """Whether a call avoids a defect by the register, or is what its workaround says."""
-    if {route, route.reaches} & {*defect.avoid}:
+    if defect.is_avoided_by(route):
         return True
     call = route.row.call
     given = [call] if route is Route.RETRACE else call[len("save(") : -1].rstrip("…").split(", ")

@@ -146,6 +146,10 @@ class Defect:
         """As `alive_in`, but the control, which inlines nothing, shows only torch's own defects."""
         return self.alive_in(subject) and (subject != "torch" or self.blame in _NO_INLINER)
 
+    def is_avoided_by(self, route: Route) -> bool:
+        """Whether a call, or what it reaches, does not meet the defect by the register."""
+        return bool({route, route.reaches} & {*self.avoid})
+
     def met_by(self, lacks: Collection[str]) -> bool:
         """Whether a model may meet it that surely has not what ``lacks`` names."""
         return not ({*self.models} <= {*lacks} or {*self.needs} & {*lacks})

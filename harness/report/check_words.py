@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -290,34 +290,34 @@ def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
 
 
 def _advice(answer: ModelAnswer, defect: Defect, routes: Collection[Route], release: str) -> str:
-    """What to do instead; where that is a release or a call which fails the model as well, this is
-    said."""
-    workaround = defect.workaround
-    avoiding = [
-        each
-        for each in answer.calls.values()
-        if each.release == release
-        and {each.route, each.route.reaches} & {*defect.avoid}
-        and each.standing is not Standing.NOT_ASKED
-    ]
-    if avoiding and not any(each.standing.numbers_right for each in avoiding):
-        calls = listed(dict.fromkeys(each.route.row.call for each in avoiding))
-        return f"{workaround} But for this model that fails in {release}, too: {calls}."
+    """What to do instead; it is said where that is a release or call which fails the model, too."""
+    workaround, calls = defect.workaround, answer.calls.values()
+    avoiding = _all_failing(
+        each for each in calls if each.release == release and defect.is_avoided_by(each.route)
+    )
+    if avoiding:
+        names = listed(dict.fromkeys(each.route.row.call for each in avoiding))
+        return f"{workaround} But for this model that fails in {release}, too: {names}."
     named = _UPGRADE.match(workaround)
     since = parsed_version(named[1]) if named else None
-    asked = [
+    newer = _all_failing(
         each
-        for each in answer.calls.values()
+        for each in calls
         if since is not None
         and each.route in routes
-        and each.standing is not Standing.NOT_ASKED
         and (version := parsed_version(each.release)) is not None
         and version >= since
-    ]
-    if not asked or any(each.standing.numbers_right for each in asked):
+    )
+    if not newer:
         return workaround
-    newer = spans({each.release for each in asked}, list(reversed(answer.releases)))
-    return f"{workaround} That mends this one, and the call fails in {listed(newer)} all the same."
+    names = listed(spans({each.release for each in newer}, list(reversed(answer.releases))))
+    return f"{workaround} That mends this one, and the call fails in {names} all the same."
+
+
+def _all_failing(calls: Iterable[CallAnswer]) -> list[CallAnswer]:
+    """Those of the calls that were asked; none if the numbers of one of them are right."""
+    asked = [each for each in calls if each.standing is not Standing.NOT_ASKED]
+    return [] if any(each.standing.numbers_right for each in asked) else asked
 
 
 def difference_words(shows: str, of: str = "") -> str:

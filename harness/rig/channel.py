@@ -32,7 +32,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TextIO
+from typing import Any, NoReturn, Protocol, TextIO
 
 from harness.wire.record_json import to_json
 from harness.wire.records import CellKey, CellRecord
@@ -178,6 +178,18 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died in between
         os._exit(1)
+
+
+def end_after(work: Callable[[], object]) -> NoReturn:
+    """A forked process's whole life: do the work, and end without a step of the parent's code."""
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 - nothing above this frame belongs to the fork
+        traceback.print_exc()
+    finally:
+        os._exit(code)
 
 
 def private_channel() -> TextIO:

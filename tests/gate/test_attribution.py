@@ -182,7 +182,7 @@ def test_a_sign_of_some_cases_is_not_enough_for_a_defect_that_needs_nothing():
 
 
 def test_where_a_candidate_fails_otherwise_the_defect_is_named_that_its_release_has_there():
-    """Of a release it is the table that is held against, and so nothing is named."""
+    """A release is held against the table, so that nothing is named."""
     known, rows = register(OLD, NEW), table(entry(subjects=RELEASES, defect="new"))
     for subject, like, names in (("file:1a", "2.14.0", ("new",)), ("2.14.0", None, ())):
         verdict = failed(Oracle.VALUES, "something else")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Final
 
@@ -84,7 +85,6 @@ class _Asked:
     """
 
     ends: Mapping[tuple[str, str, str], str]
-    calls: frozenset[tuple[str, str]]  # a route and a release
     models: Mapping[str, tuple[str, ...]]
 
     @classmethod
@@ -95,11 +95,13 @@ class _Asked:
         ended = asked["harm"].astype(str).mask(right, _RIGHT)
         places = zip(asked["route"], asked["subject"], asked["case"], strict=True)
         given = here.groupby("subject", observed=True)["case"]
-        return cls(
-            ends=(ends := dict(zip(places, ended, strict=True))),
-            calls=frozenset((route, subject) for route, subject, _ in ends),
-            models={str(subject): tuple(sorted(set(cases))) for subject, cases in given},
-        )
+        models = {str(subject): tuple(sorted(set(cases))) for subject, cases in given}
+        return cls(dict(zip(places, ended, strict=True)), models)
+
+    @cached_property
+    def calls(self) -> frozenset[tuple[str, str]]:
+        """Each route with each release that was asked by it."""
+        return frozenset((route, release) for route, release, _ in self.ends)
 
 
 def _save_records(asked: _Asked, releases: Sequence[str]) -> SaveRecords | None:

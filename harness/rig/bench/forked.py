@@ -17,7 +17,7 @@ from typing import Any, TextIO
 import torch
 
 from corpus.case import Mistake
-from harness.rig.channel import die_with_parent
+from harness.rig.channel import die_with_parent, end_after
 
 Serve = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 _THREADS = Path("/proc/self/task")
@@ -123,9 +123,9 @@ def refuse_if_unfit() -> None:
 
 
 def _serve_and_exit(serve: Serve, request_end: int, answer_start: int) -> None:
-    """The child's whole life. It must not return into the parent's code."""
-    code = 0
-    try:
+    """The child's whole life."""
+
+    def serve_all() -> None:
         die_with_parent()
         with (
             os.fdopen(request_end, encoding="utf-8") as requests,
@@ -137,10 +137,8 @@ def _serve_and_exit(serve: Serve, request_end: int, answer_start: int) -> None:
                     break
                 answers.write(json.dumps(_answer(serve, message)) + "\n")
                 answers.flush()
-    except BaseException:  # noqa: BLE001 - nothing above this frame belongs to the child
-        traceback.print_exc()
-        code = 1
-    os._exit(code)
+
+    end_after(serve_all)
 
 
 def _answer(serve: Serve, message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from corpus.case import Inputs
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell.warned import recorded_warnings
+from harness.rig.channel import end_after
 from harness.rig.engines.builder import build_segment_engine, load_segment
 from harness.rig.oracles import completion
 from harness.rig.oracles.values import Observed, observe
@@ -94,8 +94,18 @@ class Request:
 
     archive: Path
     tampered: bool
-    imports: tuple[str, ...] = ()  # modules that the program needs, such as those of custom ops
-    path: tuple[str, ...] = ()  # where modules are looked for, as in the process that asks
+    imports: Sequence[str]  # modules that the program needs, such as those of custom ops
+    path: Sequence[str]  # where modules are looked for, as in the process that asks
+
+    @classmethod
+    def put(
+        cls, archive: Path, calls: Sequence[Inputs], tampered: bool, imports: Sequence[str]
+    ) -> Request:
+        """Write the calls down, and take the answer to an earlier request away."""
+        request = cls(archive, tampered, imports, sys.path)
+        request.answer.unlink(missing_ok=True)
+        torch.save(tuple(calls), request.calls)
+        return request
 
     @property
     def calls(self) -> Path:
@@ -104,11 +114,6 @@ class Request:
     @property
     def answer(self) -> Path:
         return self.archive.with_suffix(".answer")
-
-    def put(self, calls: Sequence[Inputs]) -> None:
-        """Write the calls down, and take the answer to an earlier request away."""
-        self.answer.unlink(missing_ok=True)
-        torch.save(tuple(calls), self.calls)
 
     def answered(self) -> Loaded | None:
         """What the process wrote; None if it died.
@@ -143,8 +148,7 @@ class FreshLoader:
         tampered: bool = False,
         imports: Sequence[str] = (),
     ) -> Loaded:
-        request = Request(archive, tampered, tuple(imports), tuple(sys.path))
-        request.put(calls)
+        request = Request.put(archive, calls, tampered, imports)
         self._ours.send(request)
         status = self._ours.recv()
         return request.answered() or Loaded(died(os.waitstatus_to_exitcode(status)), {})
@@ -165,7 +169,7 @@ def _serve(package: types.ModuleType, requests: Connection) -> None:
             os._exit(0)
         child = os.fork()
         if child == 0:
-            _answer(package, request)
+            end_after(functools.partial(answer, package, request))
         requests.send(os.waitpid(child, 0)[1])
 
 
@@ -180,11 +184,7 @@ def _warm() -> None:
         archive = Path(folder) / "program.pt2"
         child = os.fork()
         if child == 0:
-            try:
-                _save_a_plain_program(archive)
-            except Exception:  # noqa: BLE001 - this process ends here; its parent misses the archive
-                traceback.print_exc()
-            os._exit(0)
+            end_after(functools.partial(_save_a_plain_program, archive))
         os.waitpid(child, 0)
         if not archive.exists():
             raise RuntimeError("torch cannot export and save a program of one addition")
@@ -218,18 +218,6 @@ def _segment() -> GraphModule:
     for node in (given, made):
         node.meta["val"] = torch.zeros(2)
     return GraphModule(torch.nn.Module(), graph)
-
-
-def _answer(package: types.ModuleType, request: Request) -> None:
-    """Load and run, write what became of it, and end; never returns."""
-    code = 1
-    try:
-        answer(package, request)
-        code = 0
-    except BaseException:  # noqa: BLE001 - a fork must not go on as its parent
-        traceback.print_exc()
-    finally:
-        os._exit(code)
 
 
 def answer(package: types.ModuleType, request: Request) -> None:

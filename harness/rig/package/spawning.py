@@ -9,6 +9,7 @@ one archive that it is told of on stdin, as a line of JSON:
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -46,16 +47,8 @@ class SpawningLoader:
         tampered: bool = False,
         imports: Sequence[str] = (),
     ) -> Loaded:
-        request = Request(archive, tampered, tuple(imports), tuple(sys.path))
-        request.put(calls)
-        asked = json.dumps(
-            {
-                "archive": str(archive),
-                "tampered": tampered,
-                "imports": request.imports,
-                "path": request.path,
-            }
-        )
+        request = Request.put(archive, calls, tampered, imports)
+        asked = json.dumps(dataclasses.asdict(request), default=str)
         for _ in range(2):
             process, self._next = self._next, self._started()
             process.communicate(asked)
@@ -93,8 +86,7 @@ def main(setup: Mapping[str, Any]) -> None:
         said = json.loads(line)
         archive = Path(said["archive"])
         _taken(archive).touch()
-        imports, path = tuple(said["imports"]), tuple(said["path"])
-        answer(package, Request(archive, said["tampered"], imports, path))
+        answer(package, Request(archive, said["tampered"], said["imports"], said["path"]))
 
 
 if __name__ == "__main__":
