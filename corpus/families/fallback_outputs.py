@@ -246,3 +246,18 @@ class Diagonal(torch.nn.Module):
 )
 def returns_a_view_of_its_input() -> Program:
     return Program(floats((2, 8)), model=Diagonal())
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a fallback that does not read the first of its inputs, and is given it for the second",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def first_input_never_read() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    pair = builder.engine(lambda a: (a + 1, a * 2), x)
+    unread, read = builder.item(pair, 0), builder.item(pair, 1)
+    relu = builder.fallback(lambda _, b: torch.relu(b), unread, read)
+    return Program(floats((2, 8)), split=builder.finish(builder.engine(lambda a: a - 1, relu)))

@@ -17,7 +17,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.cache_forms import OneEngine, Window
-from corpus.families.caches import HEADS, WIDTH, step
+from corpus.families.caches import HEADS, WIDTH, Running, step
 from corpus.families.dynamic_shapes import BOUNDS, batch, with_twice_as_many
 from corpus.inputs import DYNAMIC, floats
 
@@ -356,3 +356,21 @@ def in_a_pipeline(compiled: GraphModule, example: Inputs) -> GraphModule:
 )
 def compiled_inside_of_a_pipeline() -> Program:
     return Program(step, model=Pipeline(OneEngine()), after_compile=in_a_pipeline)
+
+
+def its_program_called(compiled: GraphModule, example: Inputs) -> GraphModule:
+    """The compiled module, of which a program was made and tried once, as one does."""
+    module_of_its_program(compiled, example)(*example.args)
+    return compiled
+
+
+@case(
+    Family.LIFE_CYCLE,
+    catches="a program that shares its state with the module: a call of one moves both",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+    state=True,
+)
+def its_program_called_before_save() -> Program:
+    return Program(floats((1, 4)), model=Running(), after_compile=its_program_called)

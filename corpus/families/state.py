@@ -98,6 +98,22 @@ def noise_in_fallback() -> Program:
     return Program(floats((2, 8)), model=Noise())
 
 
+class DrawnTwice(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        return torch.rand_like(y) - torch.rand_like(y) + y * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two draws that look alike, merged as if they were one value",
+    fallback=["aten.rand_like.default"],
+    wiring=True,
+)
+def noise_drawn_twice() -> Program:
+    return Program(floats((2, 8)), model=DrawnTwice())
+
+
 class Dropout(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x + 1, 0.25, training=True) * 2
@@ -127,3 +143,23 @@ class TwoDistributions(torch.nn.Module):
 )
 def two_distributions() -> Program:
     return Program(floats((2, 8)), model=TwoDistributions())
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+        self.second = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x + 1) * 2) - 1
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two layers of one block, each in a fallback of its own: one lost, or taken twice",
+    fallback=["aten.linear.default"],
+    wiring=True,
+)
+def layers_of_one_block_in_two_fallbacks() -> Program:
+    return Program(floats((2, 8)), model=torch.nn.Sequential(Block()))

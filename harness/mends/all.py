@@ -17,6 +17,7 @@ from harness.mends.program import PROGRAM
 from harness.mends.saving import SAVING
 from harness.mends.sizes import SIZES
 from harness.mends.state import STATE
+from harness.mends.state_and_state import STATE_AND_STATE
 from harness.mends.writes import WRITES
 
 #: The release whose files they were written for and judged with.
@@ -24,7 +25,7 @@ WRITTEN_FOR = "2.14.0"
 
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
-    *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING,
+    *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE,
 )  # fmt: skip
 
 

@@ -37,7 +37,12 @@ WRITTEN = Mend(
                 Edit(
                     "compile",
                     "trt_gm = compile_module(...)",
-                    "$found\n_copy_into_inputs(trt_gm, written_inputs, own_codegen)",
+                    """
+                    $found
+                    _copy_into_inputs(
+                        trt_gm, written_inputs, own_codegen, len(_copyback_mutation_buffers)
+                    )
+                    """,
                 ),
             ),
             added=(
@@ -63,8 +68,11 @@ WRITTEN = Mend(
         return list(news)
 
 
-    def _copy_into_inputs(gm, positions, codegen):
-        """Copy the last outputs into these inputs, and return the others by ``codegen``."""
+    def _copy_into_inputs(gm, positions, codegen, states):
+        """Copy the last outputs into these inputs, and return the others by ``codegen``.
+
+        The last ``states`` of the others become the model's state, as it was before the copies.
+        """
         if not positions:
             return
         inputs = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -72,6 +80,12 @@ WRITTEN = Mend(
         returned = list(output.args[0])
         start = len(returned) - len(positions)
         with gm.graph.inserting_before(output):
+            if states + len(positions) > 1:
+                for at in range(start - states, len(returned)):
+                    if not _is_of_an_engine(returned[at]):
+                        own = gm.graph.call_function(torch.ops.aten.clone.default, (returned[at],))
+                        own.meta["val"] = returned[at].meta.get("val")
+                        returned[at] = own
             for position, value in zip(positions, returned[start:]):
                 copy = gm.graph.call_function(
                     torch.ops.aten.copy_.default, (inputs[position], value)
@@ -81,6 +95,14 @@ WRITTEN = Mend(
         gm.graph.set_codegen(codegen)
         gm.graph.lint()
         gm.recompile()
+
+
+    def _is_of_an_engine(value):
+        """Whether it is made anew in each call; all else may lie in an input that is written."""
+        import operator
+
+        made = value.args[0] if value.target is operator.getitem else value
+        return made.op == "call_module" and "_run_on_acc" in made.target
     ''',
             ),
         ),

@@ -1,0 +1,199 @@
+"""State that is given to other state, returned as it was, or no ordinary buffer.
+
+These go through the package lane alone, as `corpus.families.caches`. What a model writes is read
+in its next call, so that a write that is lost, or done in another order, shows there.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.inputs import floats
+
+PACKAGE = ("package",)
+
+
+class TwoStates(torch.nn.Module):
+    """Two states of one shape, which are written in another order than that of their names."""
+
+    zeta: torch.Tensor
+    alpha: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("zeta", torch.randn(1, 4))
+        self.register_buffer("alpha", torch.randn(1, 4))
+
+
+class OneAfterTheOther(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = x * 2 + self.zeta
+        self.zeta.copy_(first)
+        second = torch.relu(first) * 0.5 + self.alpha
+        self.alpha.copy_(second)
+        return torch.relu(second) + 1
+
+
+@case(
+    Family.CACHES,
+    catches="two states of one shape, each written back in the place of the other",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def two_running_states() -> Program:
+    return Program(floats((1, 4)), model=OneAfterTheOther())
+
+
+class OneOfATuple(TwoStates):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor]:
+        made = x * 2 + self.zeta
+        self.zeta.copy_(made)
+        return (torch.relu(made) + 1,)
+
+
+@case(
+    Family.CACHES,
+    catches="a tuple of one beside running state, which comes back as a tensor",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def running_state_and_a_tuple_of_one() -> Program:
+    return Program(floats((1, 4)), model=OneOfATuple())
+
+
+class Before(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = self.zeta.clone()
+        self.zeta.copy_(torch.relu(x) + 1)
+        return before
+
+
+@case(
+    Family.CACHES,
+    catches="a state that is returned as it was before the call, and overwritten in it",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def old_state_returned() -> Program:
+    return Program(floats((1, 4)), model=Before())
+
+
+class Delayed(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(self.zeta - x)
+        self.zeta.copy_(self.alpha)
+        self.alpha.copy_(x)
+        return made * 3
+
+
+@case(
+    Family.CACHES,
+    catches="a delay line: a state that takes what another one was before that one takes the input",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def state_given_to_other_state() -> Program:
+    return Program(floats((1, 4)), model=Delayed())
+
+
+class Kept(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(self.zeta + x)
+        self.zeta.copy_(x)
+        x.mul_(2)
+        return made + x
+
+
+@case(
+    Family.CACHES,
+    catches="a state that takes its caller's tensor before the model writes to that one",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def state_from_an_input_that_is_written() -> Program:
+    return Program(floats((1, 4)), model=Kept())
+
+
+class Spectrum(torch.nn.Module):
+    sum: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(3, dtype=torch.complex64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.sum.add_(torch.view_as_complex(x))
+        return torch.relu(torch.view_as_real(self.sum)) * 2
+
+
+@case(
+    Family.CACHES,
+    catches="a state of complex numbers that is written to: not found again by its name",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def complex_state() -> Program:
+    return Program(floats((3, 2)), model=Spectrum())
+
+
+class Transposed(torch.nn.Module):
+    state: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.randn(3, 2).t())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state.mul_(0.5).add_(x)
+        return torch.relu(self.state) * 2
+
+
+@case(
+    Family.CACHES,
+    catches="a state that is laid out column by column, and written to: refused, or copied",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def transposed_state() -> Program:
+    return Program(floats((2, 3)), model=Transposed())
+
+
+class Teacher(torch.nn.Module):
+    """A frozen teacher's weight, which decays in each call as an average over a student does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(x * self.weight)
+        self.weight.mul_(0.5)
+        return made + 1
+
+
+@case(
+    Family.CACHES,
+    catches="a frozen weight that the model writes to: the write done at compile, and never again",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE,
+    state=True,
+)
+def frozen_weight_that_is_written() -> Program:
+    return Program(floats((3,)), model=Teacher())

@@ -1,0 +1,161 @@
+"""Mends of state that is given to other state, returned as it was, or no ordinary buffer."""
+
+from __future__ import annotations
+
+from harness.mends.edits import Edit
+from harness.mends.mend import Mend, Patch
+
+_COMPILER = "torch_tensorrt/dynamo/_compiler.py"
+_LIFTING = "torch_tensorrt/dynamo/lowering/_buffer_lifting.py"
+
+PARAMETER = Mend(
+    defects=("parameter-written",),
+    idea="A parameter that forward writes to is lifted as a buffer is, where it had been passed "
+    "over with a warning, and constant folding then executed the write. It costs nothing.",
+    test="A frozen weight that forward multiplies by a half: call the compiled module twice, and "
+    "look at the weight of the module that was compiled.",
+    uncovered="The compiled module holds the weight as a buffer, and not as a parameter. By this "
+    "mend alone the weight comes as far as copy-back-in-memory, which never updates it: the mend "
+    "of that goes with this one.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "buffer_tensor = gm.get_buffer(buffer_name)",
+                    "buffer_tensor = _state_named(gm, buffer_name)",
+                ),
+            ),
+            added=(
+                '''
+    def _state_named(gm, name):
+        """A buffer, or a parameter. Raises AttributeError if it is neither."""
+        try:
+            return gm.get_buffer(name)
+        except AttributeError:
+            return gm.get_parameter(name).detach()
+    ''',
+            ),
+        ),
+    ),
+)
+
+OLD_STATE = Mend(
+    defects=("old-state-returned",),
+    idea="State that is returned as it was before the call, or that becomes other state, is "
+    "cloned where the state's reads are put in. The model's own clone went in lowering, which "
+    "took the state for an input of which nobody keeps the old value. It costs the copy that the "
+    "model itself makes.",
+    test="A model that clones its state, overwrites it and returns the clone: in memory, and "
+    "saved by every call.",
+    uncovered="A view of the state that is returned, which a fallback makes.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "inline_lifted_buffers_into_gm",
+                    "gm.graph.lint()",
+                    "_clone_old_state(gm, set(buf_to_attr.values()))\n$found",
+                ),
+            ),
+            added=(
+                '''
+    def _clone_old_state(gm, states):
+        """Clone what is read of these states and is an output as it is."""
+        output = next(node for node in gm.graph.nodes if node.op == "output")
+        returned = list(output.args[0])
+        for at, value in enumerate(returned):
+            if getattr(value, "op", "") == "get_attr" and value.target in states:
+                with gm.graph.inserting_after(value):
+                    returned[at] = gm.graph.call_function(torch.ops.aten.clone.default, (value,))
+                returned[at].meta["val"] = value.meta["val"]
+        output.args = (tuple(returned),)
+    ''',
+            ),
+        ),
+    ),
+)
+
+REPLACED = Mend(
+    defects=("state-given-to-state",),
+    idea="Where a state's read is replaced by the input that stands for it, it is replaced among "
+    "the values that become other state, too. It costs nothing.",
+    test="A delay line: one state takes what the other one was, before that one takes the input.",
+    uncovered="By this mend alone the delay line comes as far as copy-back-in-memory, which "
+    "never updates it: the mend of that goes with this one.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "get_attr_node.replace_all_uses_with(replacement)",
+                    """
+                    $found
+                    copyback = [
+                        (replacement if value is get_attr_node else value, name, binding)
+                        for value, name, binding in copyback
+                    ]
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+COMPLEX_STATE = Mend(
+    defects=("complex-state-not-found",),
+    idea="A state's input is found by its name though the rewriting of complex numbers has given "
+    "it a suffix. It costs nothing.",
+    test="A buffer of complex numbers that each call adds to, in memory and saved.",
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "inline_lifted_buffers_into_gm",
+                    "if node.name not in placeholder_to_buf: ...",
+                    """
+                    name = node.name.removesuffix("_unpacked_complex")
+                    if name not in placeholder_to_buf:
+                        continue
+                    """,
+                ),
+                Edit(
+                    "inline_lifted_buffers_into_gm",
+                    "buf_name = placeholder_to_buf[node.name]",
+                    "buf_name = placeholder_to_buf[name]",
+                ),
+            ),
+        ),
+    ),
+)
+
+ANY_LAYOUT = Mend(
+    defects=("state-of-other-strides",),
+    idea="A state's specification is made without asking for a memory format, as the compiler "
+    "itself does for inputs whose layout it does not choose: an engine binds a contiguous copy "
+    "of such a state, and its new value is copied back. It costs nothing.",
+    test="A state that is laid out column by column, in memory and saved.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "compile",
+                    "prepare_inputs(buffer_tensors)",
+                    "prepare_inputs(buffer_tensors, disable_memory_format_check=True)",
+                ),
+                Edit(
+                    "convert_exported_program_to_serialized_trt_engine",
+                    "prepare_inputs(buffer_tensors)",
+                    "prepare_inputs(buffer_tensors, disable_memory_format_check=True)",
+                ),
+            ),
+        ),
+    ),
+)
+
+STATE_AND_STATE = (PARAMETER, OLD_STATE, REPLACED, COMPLEX_STATE, ANY_LAYOUT)
