@@ -19,13 +19,15 @@ Two correct programs may differ in the following, so a reading normalises it:
                  and drops them
     dead code    nodes that no output needs are not read, assertions among them; the child that
                  torch's own `ExportedProgram.module` puts in to check a call's inputs is one
-The term of an op that mutates or draws random numbers has the op's number among all such ops.
+The term of an op that mutates or draws random numbers has the op's number among all such ops. What
+it writes is what later nodes read there, by whatever name: a fallback that is called twice reads
+what its first call wrote, and what the first call returned is written to by the second.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +41,7 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots, is_placeholder
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
-from harness.rig.oracles.scope import Scope
+from harness.rig.oracles.scope import Place, Scope
 from harness.rig.oracles.terms import (
     CASTS,
     IDENTITIES,
@@ -95,7 +97,7 @@ class GraphReader:
         }
         reading = self._read(module.graph, bound, _attribute_of(module))
         places = returned_places(module)
-        return Reading(tuple(reading.outputs[place] for place in places), reading.effects)
+        return Reading(tuple(_terms(reading.outputs[place]) for place in places), reading.effects)
 
     def read_program(self, program: ExportedProgram, user_inputs: int) -> Reading:
         """Read an exported program, whose lifted inputs the signature resolves."""
@@ -113,6 +115,7 @@ class GraphReader:
                 users += 1
             else:
                 bound[node] = self._value(_lifted_value(program, str(spec.target)), node.name)
+        inputs = {node.name: term for node, term in bound.items()}
         reading = self._read(program.graph, bound, _attribute_of(program.graph_module))
         returned = program.graph_signature.output_specs
         if len(returned) != len(reading.outputs):
@@ -120,8 +123,7 @@ class GraphReader:
                 f"the signature has {len(returned)} outputs, the graph {len(reading.outputs)}"
             )
         users_only, effects = [], list(reading.effects)
-        inputs = {node.name: term for node, term in bound.items()}
-        for output, returned_spec in zip(reading.outputs, returned, strict=True):
+        for output, returned_spec in zip(map(_terms, reading.outputs), returned, strict=True):
             if returned_spec.kind is OutputKind.USER_OUTPUT:
                 users_only.append(output)
             elif returned_spec.kind is OutputKind.USER_INPUT_MUTATION:
@@ -141,22 +143,20 @@ class GraphReader:
     def _read(
         self,
         graph: torch.fx.Graph,
-        bound: dict[Node, Any],
+        bound: Mapping[Node, Any],
         attribute: Attribute,
         scope: Scope | None = None,
     ) -> Reading:
+        """The outputs are `Place`s, which others may still write to, or terms that nobody can."""
         scope = scope or Scope.of(graph)
-        values = dict(bound)
-        output = graph.output_node()
-        # Nodes are read on demand and without recursion, so that a graph whose nodes stand in the
-        # wrong order, of which lint complains, still says which wire goes where. Nodes that may
-        # have an effect come first, in the order of the graph: nobody may read their values.
-        roots = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
-        for root in [*roots, output]:
-            self._evaluate(root, values, attribute, scope)
-        returned = output.args[0]
+        values = {node: _place(given) for node, given in bound.items()}
+        # What nodes need is read on demand and without recursion, so that a graph whose nodes stand
+        # in the wrong order, of which lint complains, still says which wire goes where.
+        for node in _needed(graph):
+            self._evaluate(node, values, attribute, scope)
+        returned = graph.output_node().args[0]
         flat = returned if isinstance(returned, tuple | list) else (returned,)
-        outputs = tuple(self._argument(item, values) for item in flat)
+        outputs = tuple(self._given(item, values) for item in flat)
         return Reading(outputs, tuple(scope.effects))
 
     def _evaluate(
@@ -171,13 +171,14 @@ class GraphReader:
             waiting = [source for source in node.all_input_nodes if source not in values]
             if not waiting:
                 if node.op != "output":
-                    values[node] = self._node(node, values, attribute, scope)
+                    values[node] = _place(self._node(node, values, attribute, scope))
                 entered.add(node)
                 stack.pop()
                 continue
             if node in entered:  # its sources were tried, and one of them needs this node
                 for source in waiting:
-                    values[source] = self.table.make(Kind.CYCLE, 0, note=cycle_note(source))
+                    cycle = self.table.make(Kind.CYCLE, 0, note=cycle_note(source))
+                    values[source] = Place(cycle)
                 continue
             entered.add(node)
             stack.extend(reversed(waiting))
@@ -190,15 +191,16 @@ class GraphReader:
             held = attribute(str(node.target))
             if isinstance(held, GraphModule):
                 return self._branch(held)
-            return self._value(held, str(node.target))
+            name = str(node.target)
+            return scope.attributes.setdefault((node.graph, name), Place(self._value(held, name)))
         if node.op == "call_module":
             return self._child(node, values, attribute, scope)
         if node.op != "call_function":
             raise Unreadable(f"{node.op} {node.name}")
         if node.target is operator.getitem:
-            return self._item(self._argument(node.args[0], values), node.args[1])
+            return self._item(self._given(node.args[0], values), node.args[1])
         if node.target in IDENTITIES:
-            return self._argument(node.args[0], values)
+            return self._given(node.args[0], values)
         placeholder = is_placeholder(node.target)
         if placeholder or node.target is torch.ops.tensorrt.execute_engine.default:
             inputs = self._argument(node.args[0], values)
@@ -239,9 +241,10 @@ class GraphReader:
         child = attribute(str(node.target))
         if type(child).__name__ == "GuardsFn":
             return self.table.make(Kind.CONSTANT, "guards", note="guards")
-        args = tuple(self._argument(item, values) for item in node.args)
+        args = tuple(self._given(item, values) for item in node.args)
         if is_engine_child(child):
-            outputs = self._engine(self._value(child.engine, child.name), args)
+            inputs = tuple(map(_terms, args))
+            outputs = self._engine(self._value(child.engine, child.name), inputs)
             return self._item(outputs, 0) if returned_outputs(child) == 1 else outputs
         if not isinstance(child, GraphModule):
             raise Unreadable(f"child {node.target} is a {type(child).__name__}")
@@ -250,7 +253,7 @@ class GraphReader:
         for item in placeholders[len(args) :]:
             if item.target not in node.kwargs:
                 raise Unreadable(f"call of {node.target} gives no {item.target}")
-            bound[item] = self._argument(node.kwargs[str(item.target)], values)
+            bound[item] = self._given(node.kwargs[str(item.target)], values)
         reading = self._read(child.graph, bound, _attribute_of(child), scope)
         if isinstance(child.graph.output_node().args[0], tuple | list):
             return reading.outputs
@@ -264,7 +267,7 @@ class GraphReader:
             for index, node in enumerate(inputs)
         }
         reading = self._read(module.graph, bound, _attribute_of(module))
-        parts = (*reading.outputs, *reading.effects)
+        parts = (*map(_terms, reading.outputs), *reading.effects)
         return self.table.make(Kind.LIST, ("branch", len(inputs)), parts)
 
     def _engine(self, engine: Term, inputs: Sequence[Term]) -> Term:
@@ -274,6 +277,7 @@ class GraphReader:
     def _item(self, source: Any, index: Any) -> Any:
         if isinstance(source, tuple):
             return source[index]
+        source = _terms(source)
         if source.kind is Kind.LIST:
             return source.children[index]
         kind = Kind.ENGINE_OUTPUT if source.kind is Kind.ENGINE else Kind.ITEM
@@ -286,13 +290,21 @@ class GraphReader:
             return self.table.make(Kind.OP, name, arguments, note=name)
         effect = self.table.make(Kind.EFFECT, (name, len(scope.effects)), arguments, note=name)
         scope.effects.append(effect)
-        if mutates(node) and isinstance(node.args[0], Node):
-            values[node.args[0]] = effect  # later readers read the new value
-        return effect
+        if not mutates(node) or not isinstance(node.args[0], Node):
+            return effect
+        written = values[node.args[0]]
+        if isinstance(written, Place):
+            written.term = effect
+        return written
 
-    def _argument(self, item: Any, values: dict[Node, Any]) -> Any:
+    def _given(self, item: Any, values: Mapping[Node, Any]) -> Any:
+        """An argument as what may be written to, by whoever is given it."""
+        return values[item] if isinstance(item, Node) else self._argument(item, values)
+
+    def _argument(self, item: Any, values: Mapping[Node, Any]) -> Any:
+        """An argument as the term that it is now."""
         if isinstance(item, Node):
-            return values[item]
+            return _terms(values[item])
         if isinstance(item, tuple | list):
             children = tuple(self._argument(child, values) for child in item)
             if all(isinstance(child, Term) for child in children):
@@ -324,6 +336,31 @@ class GraphReader:
             # The tensor is kept alive, or its id could be reused for another one.
             known = self._digests[id(tensor)] = (tensor, content_digest(tensor))
         return known[1]
+
+
+def _needed(graph: torch.fx.Graph) -> list[Node]:
+    """Nodes with which all is read; where something is written, all, as reads keep their order."""
+    effects = [node for node in graph.nodes if node.op == "call_module" or has_effect(node)]
+    waiting, found = [*effects, graph.output_node()], set[Node]()
+    if not any(map(mutates, effects)):
+        return waiting
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return [node for node in graph.nodes if node in found]
+
+
+def _place(value: Any) -> Any:
+    return Place(value) if isinstance(value, Term) else value
+
+
+def _terms(value: Any) -> Any:
+    """A value with the terms that its places have now."""
+    if isinstance(value, tuple):
+        return tuple(map(_terms, value))
+    return value.term if isinstance(value, Place) else value
 
 
 def cycle_note(source: Node) -> str:

@@ -17,11 +17,22 @@ from harness.rig.oracles.terms import Term
 
 
 @dataclass
+class Place:
+    """A tensor that ops can write to: ``term`` is what stands there now."""
+
+    term: Term
+
+
+@dataclass
 class Scope:
-    """The names of one program's symbols, and its effects so far."""
+    """The names of one program's symbols, its effects so far, and what they may write to.
+
+    ``attributes`` are by the graph that reads them and their name.
+    """
 
     symbols: dict[sympy.Symbol, sympy.Symbol]
     effects: list[Term] = field(default_factory=list)
+    attributes: dict[tuple[torch.fx.Graph, str], Place] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graph: torch.fx.Graph) -> Scope:

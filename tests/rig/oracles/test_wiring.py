@@ -276,3 +276,41 @@ def test_keyword_arguments_of_a_call_are_bound_by_name():
     expected = reader.read_module(parent(a="x", b="y"), 2)
     assert list(check_inlined(reader, expected, 2, parent(b="y", a="x"))) == []
     assert list(check_inlined(reader, expected, 2, parent(a="y", b="x"))) != []
+
+
+def _counted(x, held):
+    before = x * held
+    held.add_(x)
+    return before, held
+
+
+@pytest.fixture
+def counting():
+    """A fallback that reads a buffer, writes to it and returns it, and is called twice."""
+    builder = SplitBuilder()
+    x = builder.input("x", 2)
+    first = builder.fallback(_counted, x, attributes={"held": torch.ones(2)})
+    engine = builder.engine(lambda a: a * 2, builder.item(first, 0))
+    second = builder.again(first, engine)
+    outputs = [builder.item(call, index) for call in (first, second) for index in (0, 1)]
+    split = builder.finish(*outputs)
+    compile_engines(split)
+    reader = GraphReader()
+    expected, inputs = reference_reading(reader, split)
+    program = torch.export.export(split, (torch.ones(2),))
+    return program, lambda: list(check_program(reader, expected, inputs, program, Stage.EXPORT))
+
+
+def test_what_a_fallback_writes_is_what_its_second_call_reads_and_its_first_one_returned(counting):
+    program, findings_now = counting
+    assert findings_now() == []
+    writes = [node for node in program.graph.nodes if str(node.target) == "aten.add_.Tensor"]
+    assert len(writes) == 2
+
+
+def test_a_read_that_stands_after_a_write_in_place_of_before_it_is_seen(counting):
+    program, findings_now = counting
+    write = node_of(program, "aten.add_.Tensor")
+    read = next(user for user in write.args[0].users if str(user.target) == "aten.mul.Tensor")
+    write.append(read)
+    assert findings_now() != []
