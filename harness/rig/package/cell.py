@@ -22,7 +22,7 @@ from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
-from harness.rig.oracles.values import NOTHING_COMPARED, Observed, observe
+from harness.rig.oracles.values import is_only_as_wrong_as, observe
 from harness.rig.package.loading import Loaded, Loader, WatchedEngines
 from harness.rig.package.saving import save_like_a_user
 from harness.wire.oracles import Oracle
@@ -74,7 +74,9 @@ def run_package_cell(
                 return unsupported(key, str(reason))
             clock.credit(loaded.seconds)
             told += [warning for warning in loaded.warnings if warning not in told]
-            if loaded.results is not None and _wrong_since_compile(prepared, loaded.results):
+            if loaded.results is not None and is_only_as_wrong_as(
+                prepared.reference, loaded.results, prepared.eager, prepared.case.eager_tolerance
+            ):
                 return unsupported(key, f"{NOT_COMPILED} {_WRONG_SINCE}")
             ended = _look_at_it_here(back, loaded, archive, clock.again())
             controls = {Oracle.VALUES: Answer(tuple(_controls(prepared, loader, loaded, archive)))}
@@ -113,20 +115,6 @@ def _compiled(prepared: PreparedCase, key: CellKey, clock: StageClock) -> CellRe
         logged=prepared.warnings,
         ended_at_unix_s=time.time(),
     )
-
-
-def _wrong_since_compile(prepared: PreparedCase, results: Observed) -> bool:
-    """Whether a program computes, bit for bit, what the compiled module does, which is wrong.
-
-    Saving it is not to blame then. How results are packed does not count: that is told apart.
-    """
-    tolerance = prepared.case.eager_tolerance
-    if prepared.eager.flat().difference(results.flat(), tolerance) is None:
-        return False
-    if prepared.eager.flat().difference(prepared.reference.flat(), tolerance) is None:
-        return False
-    found = prepared.reference.flat().difference(results.flat())
-    return found is None or found.kind == NOTHING_COMPARED
 
 
 def _look_at_it_here(back: RoundTrip, loaded: Loaded, archive: Path, clock: StageClock) -> Verdict:

@@ -10,6 +10,7 @@ from harness.rig.oracles.values import (
     ValueDifference,
     content_digest,
     first_difference,
+    is_only_as_wrong_as,
     observe,
 )
 
@@ -206,3 +207,46 @@ def test_a_tensor_of_one_element_is_told_by_its_bits_whatever_its_stride():
     apart = torch.tensor([2.0]).as_strided((1,), (0,))
     assert content_digest(apart) == content_digest(torch.tensor([2.0]))
     assert content_digest(apart) != content_digest(torch.tensor([3.0]))
+
+
+class Doubles(torch.nn.Module):
+    """Returns its input and its state; counts in its state, and doubles its caller's tensor."""
+
+    def __init__(self, *, counts=True, doubles=True, adds=0.0):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+        self.counts, self.doubles, self.adds = counts, doubles, adds
+
+    def forward(self, x):
+        returned = x + self.count + self.adds
+        if self.counts:
+            self.count.add_(1)
+        if self.doubles:
+            x.mul_(2)
+        return returned
+
+
+def observed(**wrong):
+    return observe(Doubles(**wrong), [Inputs((torch.ones(2) * call,)) for call in (1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "is_as_wrong"),
+    [
+        ({"counts": False, "doubles": False}, True),
+        ({"doubles": False}, True),
+        ({"counts": False}, True),
+        ({}, False),
+        ({"doubles": False, "adds": 1.0}, False),
+        ({"counts": False, "doubles": False, "adds": 1.0}, False),
+    ],
+)
+def test_a_program_that_mends_a_part_of_what_its_module_does_wrong_is_not_blamed_for_the_rest(
+    wrong, is_as_wrong
+):
+    compiled = observed(counts=False, doubles=False)
+    assert is_only_as_wrong_as(compiled, observed(**wrong), observed(), 0.0) == is_as_wrong
+
+
+def test_nothing_is_as_wrong_as_a_module_that_is_right():
+    assert not is_only_as_wrong_as(observed(), observed(adds=1.0), observed(), 0.0)
