@@ -135,9 +135,9 @@ COMPLEX_STATE = Mend(
 
 ANY_LAYOUT = Mend(
     defects=("state-of-other-strides",),
-    idea="A state's specification is made without asking for a memory format, as the compiler "
-    "itself does for inputs whose layout it does not choose: an engine binds a contiguous copy "
-    "of such a state, and its new value is copied back. It costs nothing.",
+    idea="A state's specification is made without asking for a memory format, as that of inputs "
+    "is in torch.compile's backend: an engine binds a contiguous copy of such a state, and its "
+    "new value is copied back. It costs nothing.",
     test="A state that is laid out column by column, in memory and saved.",
     patches=(
         Patch(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,6 +30,7 @@ from harness.rig.cell.sharing import (
 )
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
+from harness.rig.copying import copy_of
 from harness.rig.engines.contract import UnsupportedSegment
 from harness.rig.inliners.passes import run_torch_export
 from harness.rig.inliners.protocol import (
@@ -155,7 +155,8 @@ def _exported_at_capture(
     clock.enter(Stage.EXPORT)
     clock.leave()
     clock.credit({Stage.EXPORT: captured.export_s})
-    return copy.deepcopy(captured.exported)
+    assert captured.exported is not None
+    return copy_of(captured.exported)
 
 
 def _is_sound(

@@ -32,6 +32,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from corpus.case import Inputs
+from harness.rig.copying import copy_of
 from harness.rig.oracles.completion import normalise
 from harness.rig.oracles.metadata import differences
 from harness.rig.oracles.values import Observed, observe
@@ -98,7 +99,7 @@ def right_twin(program: ExportedProgram, calls: Sequence[Inputs]) -> ExportedPro
         RuntimeError: torch rejects a call of the copy: an input whose metadata were wrong gets the
             sizes of the first call, which other calls may not have.
     """
-    twin = copy.deepcopy(program)
+    twin = copy_of(program)
     wrong = {node for call in calls for node, _, _ in differences(twin, call)}
     if not wrong:
         raise NoRightTwin("nothing differs: the program is its own twin")
@@ -250,7 +251,7 @@ class _Ended:
     @staticmethod
     def of(consume: Consume, program: ExportedProgram, asked: Asked) -> _Ended:
         try:
-            return _Ended(made=consume(copy.deepcopy(program), asked))
+            return _Ended(made=consume(copy_of(program), asked))
         except Exception as error:  # noqa: BLE001 - the consumer's own, and its answer
             return _Ended(error=normalise(error))
 
