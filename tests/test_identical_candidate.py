@@ -118,7 +118,7 @@ def _told_in_defects(told: str, broken: bool, *, by_cause: bool = False) -> None
     back = '"A PyTorch fallback reads the wrong tensor'
     if by_cause:
         assert told.count(back) == 1
-        assert re.search(rf"\n  breaks: wrong wiring .*; as the known defect {back}", told)
+        assert re.search(rf"\n  breaks: wrong wiring .*; looks like the known defect {back}", told)
     else:
         assert re.search(rf'\n{CANDIDATE}:\n  brings back: {back}.*" \(fixed in {LIKE}\) in ', told)
     assert "inputs_read_in_reverse [" in told

@@ -50,7 +50,7 @@ def store(tmp_path_factory, wheels):
         (place / wheel.name).symlink_to(wheel)
     code, told = watched(place, store)
     assert code == ExitCode.RED, told
-    assert 'as the known defect "A PyTorch fallback reads the wrong tensor' in told
+    assert 'looks like the known defect "A PyTorch fallback reads the wrong tensor' in told
     return store
 
 

@@ -12,8 +12,9 @@ wrong program that can be unflattened is as wrong.
 A cell of which the release was not asked, since its `compile` failed or it handed the emulation
 what no engine takes, has nothing beside it: where the candidate is right, it is good news.
 
-On routes where failing to unflatten is no defect, a worse result is a note. If one oracle finds
-several kinds of failure, fewer kinds are better, and another kind is worse.
+On routes where failing to unflatten is no defect, a worse result is a note, and so is another error
+at a later stage than the release's. If one oracle finds several kinds of failure, fewer kinds are
+better, and another kind is worse.
 """
 
 from __future__ import annotations
@@ -98,6 +99,9 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
         elif _fails_less(verdict, other):
             reason = f"fails less: {said(verdict)}, but {release} has {said(other)}"
             good_news.append(_finding(candidate, verdict, reason, CellClass.EXPECTED_FAILURE))
+        elif _raises_later(verdict, other):
+            reason = f"raises later: {said(verdict)}, but {release} has {said(other)}"
+            notes.append(_finding(candidate, verdict, reason))
         elif not _same(verdict, other) and gates(oracle, candidate.key.route):
             reason = f"fails differently: {said(verdict)}, but {release} has {said(other)}"
             findings.append(_finding(candidate, verdict, reason))
@@ -138,6 +142,18 @@ def _fails_less(verdict: Verdict, other: Verdict) -> bool:
     if verdict.oracle is Oracle.COMPLETION or verdict.label != other.label:
         return False
     return set(verdict.message.split("; ")) < set(other.message.split("; "))
+
+
+def _raises_later(verdict: Verdict, other: Verdict) -> bool:
+    """Whether both raise, and the candidate does at a later stage.
+
+    The error that was mended is gone, and the one behind it was there before: nobody has lost.
+    """
+    if verdict.oracle is not Oracle.COMPLETION or None in (verdict.stage, other.stage):
+        return False
+    assert verdict.stage is not None
+    assert other.stage is not None
+    return verdict.stage is not other.stage and verdict.stage.at_least(other.stage)
 
 
 def _class_of(candidate: CellRecord, findings: list[Finding]) -> CellClass:

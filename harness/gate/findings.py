@@ -284,7 +284,7 @@ def _describe(finding: Finding, places: Places, titles: Mapping[str, str]) -> st
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
     known = [titled(name[1:], titles) for name in finding.defects if name.startswith("?")]
-    like = f" (as the known defect {' or '.join(known)})" if known else ""
+    like = f" (looks like the known defect {' or '.join(known)})" if known else ""
     reason = _ID.sub(lambda name: f"({titled(name[1], titles)})", plain(finding.reason))
     return f"{oracle}: {where}: {_shortened(reason)}{own}{like}"
 

@@ -88,6 +88,18 @@ def test_part_of_an_errors_text_is_another_error():
     assert len(against([like], [file]).findings) == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "findings"),
+    [(Stage.EXPORT, Stage.RUN, 0), (Stage.EXPORT, Stage.EXPORT, 1), (Stage.EXPORT, Stage.CLEAN, 1)],
+)
+def test_the_error_behind_one_that_was_mended_is_a_note_and_any_other_new_one_a_finding(
+    before, after, findings
+):
+    like = failed(Oracle.COMPLETION, "KeyError: a", before)
+    result = against([like], [failed(Oracle.COMPLETION, "TypeError: b", after)])
+    assert (len(result.findings), len(result.notes)) == (findings, 1 - findings)
+
+
 def serialize_error(node: str, target: str = "relu", number: int = 1) -> Verdict:
     text = (
         f"SerializeError: Failed serializing node {node} in graph: %{node} : [num_users=1] = "

@@ -411,7 +411,7 @@ def test_a_finding_names_the_known_defects_whose_signs_it_bears():
     report = judge([planned(key())], by_id(seen), Table(), [], register=known)
     assert the_finding(report).defects == ("?one", "?other")
     told = first_screen(report, titles=known.titles)[2]
-    assert '(as the known defect "It is one" or "It is other")' in told
+    assert '(looks like the known defect "It is one" or "It is other")' in told
 
 
 @pytest.mark.parametrize(

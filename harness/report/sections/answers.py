@@ -223,7 +223,7 @@ def _breaks(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         Item(
             each.what,
             f"{text.plural(each.cells, 'cell')} of {text.plural(len(each.cases), 'case')}"
-            + (f"; as the known defect {each.like[0]}" if each.like else ""),
+            + (f"; looks like the known defect {each.like[0]}" if each.like else ""),
         )
         for each in mine
     )
