@@ -65,10 +65,13 @@ def judge(
         faults: what is wrong with the table and the register themselves.
         register: names the known defects that a finding may be due to.
         without_table: nobody has written a table yet. Then a cosmetic failure is a note and not a
-            finding, and so is a case that the graph lane cannot ask and a whole package can.
+            finding, and so is a case that the graph lane cannot ask and a whole package can; and
+            a release that a candidate is held against is not judged itself.
     """
     partners = _partners(plan, subjects, likes or {})
     unjudged = {spec.subject for spec in subjects if spec.kind is SubjectKind.BASE}
+    if without_table:  # what the release does with a user's cases is not the candidate's fault
+        unjudged |= set(partners.values())
     around = {s.subject: s.release or "" for s in subjects if s.kind.brought}
     planned = {cell.key for cell in plan} if partners else frozenset[CellKey]()
 

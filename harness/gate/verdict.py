@@ -25,6 +25,7 @@ HARMS: Final = (Harm.SILENT, Harm.WARNED, Harm.ERROR, Harm.INTERFACE)
 
 #: A green gate below a decision.
 ANSWERED: Final = "Green: every failure is a known defect; whether to ship is answered above"
+_ANSWERED_OF_OWN: Final = "Green: nothing is worse in your cases; whether to ship is answered above"
 
 #: Who makes the split of a cell; of a cell of the package lane, the product.
 ReachOf = Callable[[CellKey], Reach]
@@ -140,7 +141,9 @@ def verdict_words(
         fail = "fails" if failing == 1 else "fail"
         return f"Red: {failing:,} of your {plural(asked, 'case')} {fail} somewhere"
     if gate == "green":
-        return ANSWERED if answered else "Green: no unknown failure"
+        if answered:
+            return _ANSWERED_OF_OWN if own_cases else ANSWERED
+        return "Green: no unknown failure"
     if gate == "inconclusive":
         return _inconclusive(counts)
     if gate == "failed":

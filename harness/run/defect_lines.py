@@ -165,7 +165,9 @@ def breakage_lines(judged: JudgedRun) -> list[str]:
     for each in judged.breakages[:_MOST_BREAKAGES]:
         known = listed(as_known(each.like, register), 1)
         lines.append(
-            plain(f"  breaks: {each.words}{f'; looks like the known defect {known}' if known else ''}")
+            plain(
+                f"  breaks: {each.words}{f'; looks like the known defect {known}' if known else ''}"
+            )
         )
         smallest = dataclasses.replace(each.smallest, defects=())  # which are told above
         lines += finding_lines(smallest, each.wire, judged.places)

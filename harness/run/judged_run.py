@@ -12,6 +12,7 @@ from typing import Any
 from packaging.version import Version
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.base.words import plural
 from harness.catalogue.releases import Catalogue, ordered_subjects
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
@@ -269,7 +270,8 @@ def judged_run(
         provenance=provenance,
         catalogue=expected.catalogue,
         all_cases=cases,
-        scope=_in_budget(provenance, plan) or scope_of(plan, cases),
+        scope=_in_budget(provenance, plan)
+        or (f"your {plural(len(chosen), 'case')}" if provenance.corpus else scope_of(plan, cases)),
     )
 
 

@@ -337,6 +337,26 @@ def test_where_no_table_was_written_a_cosmetic_failure_alone_is_told_and_not_red
     assert (note.oracle, note.defects) == (Oracle.METADATA, ("?known",))
 
 
+@pytest.mark.parametrize("also_wrong", [True, False])
+@pytest.mark.parametrize("without_table", [True, False])
+def test_what_a_release_does_wrong_with_a_users_case_is_no_fault_of_a_candidate(
+    also_wrong, without_table
+):
+    of_release = record(key("a", "2.14.0"), failed(Oracle.VALUES))
+    of_file = record(key("a", "file:1a"), *([failed(Oracle.VALUES)] if also_wrong else []))
+    subjects = [subject("2.14.0"), subject("file:1a", kind=SubjectKind.FILE)]
+    plan = [planned(of_release.key), planned(of_file.key)]
+    report = judge(
+        plan,
+        by_id(of_release, of_file),
+        Table(),
+        subjects,
+        {"file:1a": "2.14.0"},
+        without_table=without_table,
+    )
+    assert report.gate is (Gate.GREEN if without_table else Gate.RED)
+
+
 def test_a_cosmetic_failure_beside_a_worse_one_is_told_apart_from_it():
     cosmetic = dataclasses.replace(failed(Oracle.METADATA), harm=Harm.COSMETIC)
     seen = record(key(), cosmetic, failed(Oracle.VALUES))
