@@ -47,7 +47,7 @@ from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import ask_rig, package_lane
 from harness.wire.records import CaseInfo, CellKey
 from harness.wire.routes import Lane
-from harness.wire.vocabulary import SplitSeen
+from harness.wire.vocabulary import SplitSeen, SubjectKind
 
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
 BOTH = "nonstrict,strict"
@@ -211,19 +211,20 @@ def order_command(
     catalogue = load_catalogue()
     _, values = read_extraction(_extraction(toolchain_for().cache))
     found: dict[CellKey, set[str]] = defaultdict(set)
-    seconds = Seconds()
+    seconds, first = Seconds(), set[str]()
     for name in runs:
         run = reopen(name, out_dir, toolchain_for(), catalogue)
+        first |= {spec.subject for spec in run.subjects if spec.kind is SubjectKind.FILE}
         for cell, things in found_by(run).items():
             found[cell] |= things
         seconds |= seconds_in(run.records.values(), catalogue.newest.version)
-    of_mutants = [pair for folder in mutants or () for pair in found_in(folder).items()]
-    for cell, things in of_mutants:
+    for cell, things in (pair for folder in mutants or () for pair in found_in(folder).items()):
         found[cell] |= things
+        first |= things
     for cell in seconds.own:
         if cell.lane == Lane.GRAPH:
             found[cell] |= {f"{value} by {cell.route}" for value in values.get(cell.case, ())}
-    order = ordered(found, seconds, set().union(*(things for _, things in of_mutants)))
+    order = ordered(found, seconds, first)
     if not order:
         raise UsageError(
             f"{', '.join(runs)}: no cell of {catalogue.newest.version} has its seconds",

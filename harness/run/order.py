@@ -6,8 +6,9 @@ of each lane, as many as `QUICK_S` has room for; `--budget` goes on until its ti
 A cell finds a known defect in a release if it shows it there, a candidate of a run if it is worse
 there than what that one is held against, and a value of the structure space if its case has it.
 The next one is always the cell that finds most, for the seconds that it takes, of what no cell
-before it has found. Mutants of a release's own code are found first: they are what a candidate may
-be. When nothing is left to be found, all is to be found once more by other cells.
+before it has found. Mutants of a release's own code are found first, and candidates of runs: they
+are what a candidate may be. When nothing is left to be found, all is to be found once more by
+other cells.
 """
 
 from __future__ import annotations
@@ -147,14 +148,14 @@ def seconds_in(records: Iterable[CellRecord], release: str) -> Seconds:
 
 
 def ordered(
-    found: Mapping[CellKey, Collection[str]], seconds: Seconds, mutants: Collection[str] = ()
+    found: Mapping[CellKey, Collection[str]], seconds: Seconds, first: Collection[str] = ()
 ) -> list[Ranked]:
     """The cells that find anything, in each lane those first that find most for their seconds.
 
     Args:
         found: what each cell finds.
         seconds: of each cell that can be asked.
-        mutants: what of it is to be found before all else.
+        first: what of it is to be found before all else.
     """
     order: list[Ranked] = []
     for lane in Lane:
@@ -163,16 +164,16 @@ def ordered(
             for cell in seconds.own
             if cell.lane == lane and found.get(cell)
         }
-        order += _of_lane(left, seconds, frozenset(mutants))
+        order += _of_lane(left, seconds, frozenset(first))
     return order
 
 
 def _of_lane(
-    left: dict[CellKey, frozenset[str]], seconds: Seconds, mutants: frozenset[str]
+    left: dict[CellKey, frozenset[str]], seconds: Seconds, first: frozenset[str]
 ) -> list[Ranked]:
     order: list[Ranked] = []
     prepared: set[_Job] = set()
-    missing = set(mutants)
+    missing = set(first)
 
     def added(cell: CellKey) -> float:
         shared = 0.0 if _job(cell) in prepared else seconds.shared.get(_job(cell), 0.0)

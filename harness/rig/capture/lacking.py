@@ -108,7 +108,7 @@ def _sorts_by_the_last(node: Node) -> bool:
 
 
 def _writes(exported: ExportedProgram) -> bool:
-    """Whether a tensor of the model or an input may be written: by the signature, or by an op in place."""
+    """Whether a tensor of the model or an input may be written, by the signature or in place."""
     signature = exported.graph_signature
     told = any(spec.kind.name.endswith("_MUTATION") for spec in signature.output_specs)
     return bool(told or writes_of(exported.graph_module))
