@@ -6,7 +6,7 @@ import pytest
 
 from harness.gate.pairs import without_subject
 from harness.run.order import (
-    QUICK_S,
+    QUICK_SHARE,
     Ranked,
     Seconds,
     in_order,
@@ -73,13 +73,15 @@ def test_the_seconds_are_those_of_the_release_and_of_what_its_cells_share():
     assert list(took.shared.values()) == [3.0]
 
 
-def test_quick_cells_are_the_first_ones_of_each_lane_that_there_is_time_for():
+@pytest.mark.parametrize("machine", [1.0, 2.5])
+def test_quick_cells_are_the_first_ones_of_each_lane_on_a_fast_machine_and_on_a_slow_one(machine):
     order = [
-        Ranked(cell(name, Route.RETRACE, lane), QUICK_S[lane] / 2)
-        for lane in QUICK_S
-        for name in "abc"
+        Ranked(cell(f"{name:03}", Route.RETRACE, lane), machine)
+        for lane in QUICK_SHARE
+        for name in range(100)
     ]
-    assert quick_cells(order) == {order[at].cell for at in (0, 1, 3, 4)}
+    first = {lane: [each.cell for each in order if each.cell.lane is lane] for lane in QUICK_SHARE}
+    assert quick_cells(order) == {*first[Lane.GRAPH][:7], *first[Lane.PACKAGE][:14]}
 
 
 def test_mutants_are_found_before_anything_else_that_a_cell_may_find():
