@@ -29,8 +29,10 @@ class _Recorder(Interpreter):
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__(program.graph_module, garbage_collect_values=False)
         self.values: dict[Node, Any] = {}
+        self.at: Node | None = None
 
     def run_node(self, n: Node) -> Any:
+        self.at = n
         self.values[n] = super().run_node(n)
         return self.values[n]
 
@@ -42,14 +44,22 @@ def check_program(program: ExportedProgram, call: Inputs, stage: Stage) -> Itera
 
 
 def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, str, str]]:
-    """What `check_program` finds, each with its node: kind and detail."""
+    """What `check_program` finds, each with its node: kind and detail.
+
+    A program that ran may have a node that raises: torch takes out what nobody reads when it loads
+    a program. What comes behind such a node is held against nothing.
+    """
     recorder = _Recorder(program)
     # The graph runs on copies, because it may write to its inputs and to the lifted state.
     own = copy.deepcopy(call)
     flat = _flat_inputs(program, own)
     copies = [item.detach().clone() if isinstance(item, torch.Tensor) else item for item in flat]
-    with torch.no_grad():
-        recorder.run(*copies)
+    raised = None
+    try:
+        with torch.no_grad():
+            recorder.run(*copies)
+    except Exception as error:  # noqa: BLE001 - the program's own, which is a finding
+        raised = error
     sizes = _bind_symbols(program, recorder.values)
     roles = _placeholder_roles(program)
     for node, value in recorder.values.items():
@@ -62,6 +72,11 @@ def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, 
             said = list(_stride_mismatch(meta, value, sizes))
         for kind, detail in said:
             yield node, f"{role}: {kind}", detail
+    if raised is not None:
+        at = recorder.at
+        assert at is not None
+        role = roles.get(at.name) or _role(at)
+        yield at, f"{role}: raises {type(raised).__name__}", str(raised).partition("\n")[0]
 
 
 def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:

@@ -1,3 +1,4 @@
+import operator
 from typing import Any
 
 import pytest
@@ -48,6 +49,19 @@ def test_engines_with_correct_metadata_have_no_finding(prepared):
     )
     for call in case.captured.calls:
         assert list(metadata.check_program(program, call, Stage.EXPORT)) == []
+
+
+def test_a_node_that_nobody_reads_and_that_raises_is_a_finding_beside_those_before_it():
+    program = exported()
+    chunk = node_of(program, "getitem").args[0]
+    with program.graph.inserting_after(node_of(program, "getitem_1")):
+        behind = program.graph.call_function(operator.getitem, (chunk, 2))
+    behind.meta["val"] = node_of(program, "getitem").meta["val"]
+    assert kinds(program) == {"element of an op: raises IndexError"}
+    node_of(program, "getitem").meta["val"] = None
+    assert kinds(program) == {
+        "element of an op: no value", "element of an op: raises IndexError",
+    }  # fmt: skip
 
 
 def in_list(value: Any) -> Any:
