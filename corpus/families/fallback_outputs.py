@@ -261,3 +261,34 @@ def first_input_never_read() -> Program:
     unread, read = builder.item(pair, 0), builder.item(pair, 1)
     relu = builder.fallback(lambda _, b: torch.relu(b), unread, read)
     return Program(floats((2, 8)), split=builder.finish(builder.engine(lambda a: a - 1, relu)))
+
+
+class LaidOutAnew(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        turned = (x * 2).t().clone(memory_format=torch.contiguous_format)
+        return turned.view(-1) + 1
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a clone that is there for its layout, taken for one that does nothing",
+    fallback=["aten.t.default", "aten.clone.default", "aten.view.default"],
+    wiring=True,
+)
+def clone_for_its_layout() -> Program:
+    return Program(floats((2, 8)), model=LaidOutAnew())
+
+
+class Kept(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.clone(), torch.relu(x * 2) - 1
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a copy of an input that is returned, and then is the caller's own tensor",
+    fallback=["aten.clone.default", RELU],
+    wiring=True,
+)
+def clone_of_an_input_returned() -> Program:
+    return Program(floats((2, 8)), model=Kept())

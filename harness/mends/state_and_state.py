@@ -45,8 +45,9 @@ OLD_STATE = Mend(
     defects=("old-state-returned",),
     idea="State that is returned as it was before the call, or that becomes other state, is "
     "cloned where the state's reads are put in. The model's own clone went in lowering, which "
-    "took the state for an input of which nobody keeps the old value. It costs the copy that the "
-    "model itself makes.",
+    "took the state for an input of which nobody keeps the old value. An input that becomes "
+    "state is cloned, too, without which torch.export.unflatten refuses the saved program. It "
+    "costs the copy that the model itself makes.",
     test="A model that clones its state, overwrites it and returns the clone: in memory, and "
     "saved by every call.",
     uncovered="A view of the state that is returned, which a fallback makes.",
@@ -63,14 +64,20 @@ OLD_STATE = Mend(
             added=(
                 '''
     def _clone_old_state(gm, states):
-        """Clone what is read of these states and is an output as it is."""
+        """Clone what is returned of these states as it is, and what becomes state as it is."""
         output = next(node for node in gm.graph.nodes if node.op == "output")
         returned = list(output.args[0])
+        own = len(returned) - len(gm.meta.get("_copyback_mutation_buffers") or ())
         for at, value in enumerate(returned):
-            if getattr(value, "op", "") == "get_attr" and value.target in states:
-                with gm.graph.inserting_after(value):
-                    returned[at] = gm.graph.call_function(torch.ops.aten.clone.default, (value,))
-                returned[at].meta["val"] = value.meta["val"]
+            kind = getattr(value, "op", "")
+            is_state = kind == "get_attr" and value.target in states
+            if not is_state and not (kind == "placeholder" and at >= own):
+                continue
+            # torch.export.unflatten writes state right behind the new value: so that comes last.
+            last = gm.graph.inserting_before(output)
+            with last if at >= own else gm.graph.inserting_after(value):
+                returned[at] = gm.graph.call_function(torch.ops.aten.clone.default, (value,))
+            returned[at].meta["val"] = value.meta["val"]
         output.args = (tuple(returned),)
     ''',
             ),
@@ -110,6 +117,8 @@ COMPLEX_STATE = Mend(
     idea="A state's input is found by its name though the rewriting of complex numbers has given "
     "it a suffix. It costs nothing.",
     test="A buffer of complex numbers that each call adds to, in memory and saved.",
+    uncovered="By this mend alone such a state comes as far as copy-back-in-memory, which never "
+    "updates it: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_LIFTING,
@@ -139,6 +148,8 @@ ANY_LAYOUT = Mend(
     "is in torch.compile's backend: an engine binds a contiguous copy of such a state, and its "
     "new value is copied back. It costs nothing.",
     test="A state that is laid out column by column, in memory and saved.",
+    uncovered="By this mend alone such a state comes as far as copy-back-in-memory, which never "
+    "updates it: the mend of that goes with this one.",
     patches=(
         Patch(
             file=_COMPILER,
