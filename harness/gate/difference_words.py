@@ -35,7 +35,7 @@ def difference_parts(
         ("breaks", told.broken),
         ("shows otherwise", told.otherwise),
         (SEEN_FIRST_NOW, told.uncovered),
-        (NOT_SEEN_NOW, told.hidden),
+        (f"{NOT_SEEN_NOW}, since its cells end earlier", told.hidden),
     ):
         parts += [f"{what}: {each}" for each in _listed(of, titles, most, what != "mends")]
     return [*parts, f"all else as {like}" if parts else f"all as {like}"]

@@ -92,7 +92,8 @@ def test_a_candidate_is_told_in_defects():
     ended = difference("file:1", "2.13.0", [like, stopped(mine.key)], rows, known)
     assert in_one(ended, "2.13.0") == (
         "breaks: completion error@clean: boom in 1 cell; "
-        "not seen any more: kept in 1 cell; not seen any more: old in 1 cell; all else as 2.13.0"
+        "not seen any more, since its cells end earlier: kept in 1 cell; "
+        "not seen any more, since its cells end earlier: old in 1 cell; all else as 2.13.0"
     )
 
 
