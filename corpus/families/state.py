@@ -108,7 +108,6 @@ class DrawnTwice(torch.nn.Module):
     Family.ATTRIBUTES,
     catches="two draws that look alike, merged as if they were one value",
     fallback=["aten.rand_like.default"],
-    wiring=True,
 )
 def noise_drawn_twice() -> Program:
     return Program(floats((2, 8)), model=DrawnTwice())

@@ -43,6 +43,13 @@ SYMMETRIC: dict[tuple[str, str, str], str] = {
     ("engine_below_the_block_size", "_run_on_acc_1[0]", "_run_on_acc_1[2]"): (
         "relu of what a relu returned is the same again"
     ),
+    ("noise_drawn_twice", "_run_on_acc_2[0]", "_run_on_acc_2[1]"): (
+        "two draws of one distribution, of which one is as good as the other"
+    ),
+    ("noise_drawn_twice", "_run_on_acc_2[0]", "_run_on_acc_2[2]"): "both are summands",
+    ("clone_of_an_input_returned", "_run_on_acc_1[0]", "output[0]"): (
+        "a tensor and its copy: who gets which shows by what they share, and not by numbers"
+    ),
 }
 
 

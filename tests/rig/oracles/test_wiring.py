@@ -1,7 +1,6 @@
 """The wiring oracle is seen to find planted faults, and to be silent about correct programs."""
 
 import copy
-import time
 
 import pytest
 import torch
@@ -246,7 +245,7 @@ def test_a_declared_write_to_an_input_is_the_copy_that_it_stands_for():
     assert "reads another model input" in {finding.kind for finding in found}
 
 
-def test_a_thousand_steps_are_read_in_under_a_second():
+def test_a_thousand_steps_are_read_and_not_each_of_their_paths():
     graph = torch.fx.Graph()
     node = graph.placeholder("x")
     for _ in range(1000):
@@ -256,9 +255,7 @@ def test_a_thousand_steps_are_read_in_under_a_second():
     module = GraphModule({}, graph)
     reader = GraphReader()
     expected = reader.read_module(module, 1)
-    started = time.perf_counter()
-    assert list(check_inlined(reader, expected, 1, module)) == []
-    assert time.perf_counter() - started < 1.0
+    assert list(check_inlined(reader, expected, 1, module)) == []  # else it would never end
 
 
 def test_keyword_arguments_of_a_call_are_bound_by_name():
