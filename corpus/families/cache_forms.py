@@ -14,11 +14,9 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.architectures_sequential import SOFTMAX
-from corpus.families.caches import HEADS, LENGTH, WIDTH, Cache, step
+from corpus.families.caches import HEADS, LENGTH, PACKAGE_ALONE, WIDTH, Cache, step
 from corpus.inputs import DYNAMIC, floats
 from corpus.models.hub import package
-
-PACKAGE = ("package",)
 
 
 class Inner(Cache):
@@ -43,7 +41,7 @@ class InSubmodules(torch.nn.Module):
     catches="caches of two layers, both called `keys`: one lost, or taken for the other's",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_of_submodules() -> Program:
@@ -61,7 +59,7 @@ class OneEngine(Cache):
     catches="a cache whose write is left in PyTorch, between engines that read it",
     fallback=["aten.index_copy.default", "aten.index_copy_.default", "aten.index_put.default"],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_written_by_a_fallback() -> Program:
@@ -80,7 +78,7 @@ class Prefix(Cache):
     catches="a cache that is filled up to a dynamic size: its end fixed at compile",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     dynamic=True,
     state=True,
 )
@@ -113,7 +111,7 @@ def _two_tokens(generator: torch.Generator, _: int | None) -> Inputs:
     catches="a cache that is written from where `.item()` says on: a bound that depends on data",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_written_from_an_item() -> Program:
@@ -146,7 +144,7 @@ def _row(generator: torch.Generator, _: int | None) -> Inputs:
     catches="a cache laid out by channels, written in a contiguous copy that is thrown away",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_channels_last() -> Program:
@@ -164,7 +162,7 @@ class ReadByChannels(Frames):
     catches="a cache laid out by channels that a fallback reads: its strides in the metadata",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_channels_last_read_by_a_fallback() -> Program:
@@ -183,7 +181,7 @@ class TriedAndWritten(Frames):
     catches="a cache that one engine reads with a row exchanged, and another writes: both written",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_tried_in_one_engine_and_written_in_another() -> Program:
@@ -203,7 +201,7 @@ class WrittenAndTried(Frames):
     catches="a cache that one engine writes, and a later one reads with a row exchanged",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_written_in_one_engine_and_tried_in_a_later() -> Program:
@@ -231,7 +229,7 @@ class Attention(Cache):
     catches="ordinary K/V attention whose softmax stays in PyTorch, between two caches' readers",
     fallback=SOFTMAX,
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def attention_with_its_softmax_in_pytorch() -> Program:
@@ -249,7 +247,7 @@ class ReadInPyTorch(Cache):
     catches="a cache that an engine writes and that a fallback reads, as it was before the write",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_read_by_a_fallback() -> Program:
@@ -267,7 +265,7 @@ class Window(Cache):
     catches="a window over the last tokens that is overwritten whole, and no longer moves on",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_as_a_moving_window() -> Program:
@@ -287,7 +285,7 @@ class WrittenInBoth(Cache):
     catches="a cache that is written before a fallback and once more behind it: one write lost",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def cache_written_on_both_sides() -> Program:
@@ -344,7 +342,7 @@ def _token(generator: torch.Generator, _: int | None) -> Inputs:
     eager_tolerance=1e-4,
     requires=("transformers",),
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def static_cache_of_transformers() -> Program:

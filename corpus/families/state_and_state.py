@@ -10,9 +10,8 @@ import torch
 
 from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.inputs import floats
-
-PACKAGE = ("package",)
 
 
 class TwoStates(torch.nn.Module):
@@ -41,7 +40,7 @@ class OneAfterTheOther(TwoStates):
     catches="two states of one shape, each written back in the place of the other",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def two_running_states() -> Program:
@@ -60,7 +59,7 @@ class OneOfATuple(TwoStates):
     catches="a tuple of one beside running state, which comes back as a tensor",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def running_state_and_a_tuple_of_one() -> Program:
@@ -79,7 +78,7 @@ class Before(TwoStates):
     catches="a state that is returned as it was before the call, and overwritten in it",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def old_state_returned() -> Program:
@@ -99,7 +98,7 @@ class Delayed(TwoStates):
     catches="a delay line: a state that takes what another one was before that one takes the input",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def state_given_to_other_state() -> Program:
@@ -119,7 +118,7 @@ class Kept(TwoStates):
     catches="a state that takes its caller's tensor before the model writes to that one",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def state_from_an_input_that_is_written() -> Program:
@@ -143,7 +142,7 @@ class Spectrum(torch.nn.Module):
     catches="a state of complex numbers that is written to: not found again by its name",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def complex_state() -> Program:
@@ -167,7 +166,7 @@ class Transposed(torch.nn.Module):
     catches="a state that is laid out column by column, and written to: refused, or copied",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def transposed_state() -> Program:
@@ -192,7 +191,7 @@ class Teacher(torch.nn.Module):
     catches="a frozen weight that the model writes to: the write done at compile, and never again",
     fallback=[RELU],
     wiring=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
     state=True,
 )
 def frozen_weight_that_is_written() -> Program:

@@ -218,9 +218,10 @@ def order_command(
         for cell, things in found_by(run).items():
             found[cell] |= things
         seconds |= seconds_in(run.records.values(), catalogue.newest.version)
-    for cell, things in (pair for folder in mutants or () for pair in found_in(folder).items()):
-        found[cell] |= things
-        first |= things
+    for folder in mutants or ():
+        for cell, things in found_in(folder).items():
+            found[cell] |= things
+            first |= things
     for cell in seconds.own:
         if cell.lane == Lane.GRAPH:
             found[cell] |= {f"{value} by {cell.route}" for value in values.get(cell.case, ())}

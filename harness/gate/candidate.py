@@ -149,10 +149,8 @@ def _raises_later(verdict: Verdict, other: Verdict) -> bool:
 
     The error that was mended is gone, and the one behind it was there before: nobody has lost.
     """
-    if verdict.oracle is not Oracle.COMPLETION or None in (verdict.stage, other.stage):
+    if verdict.oracle is not Oracle.COMPLETION or verdict.stage is None or other.stage is None:
         return False
-    assert verdict.stage is not None
-    assert other.stage is not None
     return verdict.stage is not other.stage and verdict.stage.at_least(other.stage)
 
 

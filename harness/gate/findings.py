@@ -12,6 +12,7 @@ from typing import Final
 from harness.base.errors import ExitCode
 from harness.base.program import PROGRAM
 from harness.gate.plain_words import plain
+from harness.gate.signs import LOOKS_LIKE
 from harness.gate.verdict import counts_by_lane, verdict_words
 from harness.register.faults import Fault
 from harness.runs.commands import HERE, Places, explain_command
@@ -284,7 +285,7 @@ def _describe(finding: Finding, places: Places, titles: Mapping[str, str]) -> st
     own = " (torch's own: plain torch.export fails likewise)" if finding.torchs_own else ""
     where = f"{finding.case} [{finding.subject} {finding.route}]"
     known = [titled(name[1:], titles) for name in finding.defects if name.startswith("?")]
-    like = f" (looks like the known defect {' or '.join(known)})" if known else ""
+    like = f" ({LOOKS_LIKE} {' or '.join(known)})" if known else ""
     reason = _ID.sub(lambda name: f"({titled(name[1], titles)})", plain(finding.reason))
     return f"{oracle}: {where}: {_shortened(reason)}{own}{like}"
 

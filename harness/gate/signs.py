@@ -31,6 +31,7 @@ LEGEND: Sequence[tuple[str, str]] = (
 )
 """What the signs of a table mean, in the order of harm."""
 
+LOOKS_LIKE: Final = "looks like the known defect"
 SEEN_FIRST_NOW: Final = "seen first now"
 NOT_SEEN_NOW: Final = "not seen any more"
 CANNOT_BE_SEEN: Final = "cannot be seen, as others stop their cases"

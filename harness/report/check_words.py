@@ -315,7 +315,7 @@ def _advice(answer: ModelAnswer, defect: Defect, routes: Collection[Route], rele
 
 
 def _all_failing(calls: Iterable[CallAnswer]) -> list[CallAnswer]:
-    """Those of the calls that were asked; none if the numbers of one of them are right."""
+    """The calls that were asked, or none of them if the numbers of one are right."""
     asked = [each for each in calls if each.standing is not Standing.NOT_ASKED]
     return [] if any(each.standing.numbers_right for each in asked) else asked
 

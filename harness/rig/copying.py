@@ -14,11 +14,10 @@ def copy_of(program: ExportedProgram) -> ExportedProgram:
     `nn.Sequential`, another name in the graph, and leaves the old one in the signature.
     """
     copied = copy.deepcopy(program)
-    renamed = False
-    for node, its_copy in zip(program.graph.nodes, copied.graph.nodes, strict=True):
-        if its_copy.name != node.name:
-            its_copy.name = node.name
-            renamed = True
+    pairs = zip(program.graph.nodes, copied.graph.nodes, strict=True)
+    renamed = [(node, its_copy) for node, its_copy in pairs if node.name != its_copy.name]
+    for node, its_copy in renamed:
+        its_copy.name = node.name
     if renamed:
         copied.graph_module.recompile()
     return copied

@@ -6,6 +6,7 @@ The fork has all that this process has imported and made, and leaves nothing beh
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import select
@@ -16,7 +17,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.rig.channel import die_with_parent
+from harness.rig.channel import die_with_parent, end_after
 
 
 class Stopped(Exception):
@@ -47,7 +48,7 @@ def tried(
     pid = os.fork()
     if not pid:
         os.close(theirs)
-        _work_and_exit(work, ours)
+        end_after(functools.partial(_answer, work, ours))
     os.close(ours)
     try:
         text = _read(theirs, time.monotonic() + limit_s, stop)
@@ -86,20 +87,14 @@ def _read(pipe: int, until: float, stop: int | None) -> bytes:
         parts.append(part)
 
 
-def _work_and_exit(work: Callable[[], Mapping[str, Any]], pipe: int) -> None:
-    """The fork's whole life; never returns."""
-    code = 1
-    try:
-        die_with_parent()
-        with contextlib.redirect_stdout(sys.stderr):
-            try:
-                answer = dict(work())
-            except Exception as error:  # noqa: BLE001 - told to whoever asked
-                traceback.print_exc()
-                answer = {"raised": f"{type(error).__name__}: {error}"}
-        with os.fdopen(pipe, "wb") as stream:
-            stream.write(json.dumps(answer).encode())
-        code = 0
-    except BaseException:  # noqa: BLE001 - nothing above this frame belongs to the fork
-        traceback.print_exc()
-    os._exit(code)
+def _answer(work: Callable[[], Mapping[str, Any]], pipe: int) -> None:
+    """Do the work in the fork, and write what it returns or what it raised."""
+    die_with_parent()
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            answer = dict(work())
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            traceback.print_exc()
+            answer = {"raised": f"{type(error).__name__}: {error}"}
+    with os.fdopen(pipe, "wb") as stream:
+        stream.write(json.dumps(answer).encode())

@@ -26,6 +26,7 @@ from harness.gate.qualify_words import (
     tally_lines,
     why_words,
 )
+from harness.gate.signs import LOOKS_LIKE
 from harness.run.judged_run import JudgedRun
 from harness.subjects.choosing import around, likes
 from harness.wire.vocabulary import SubjectKind
@@ -164,11 +165,7 @@ def breakage_lines(judged: JudgedRun) -> list[str]:
     register, lines = judged.expectations.register, []
     for each in judged.breakages[:_MOST_BREAKAGES]:
         known = listed(as_known(each.like, register), 1)
-        lines.append(
-            plain(
-                f"  breaks: {each.words}{f'; looks like the known defect {known}' if known else ''}"
-            )
-        )
+        lines.append(plain(f"  breaks: {each.words}{f'; {LOOKS_LIKE} {known}' if known else ''}"))
         smallest = dataclasses.replace(each.smallest, defects=())  # which are told above
         lines += finding_lines(smallest, each.wire, judged.places)
     more = len(judged.breakages) - _MOST_BREAKAGES

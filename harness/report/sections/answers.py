@@ -23,7 +23,7 @@ from harness.gate.qualify_words import (
     stopped_words,
     tally_lines,
 )
-from harness.gate.signs import SEEN_FIRST_NOW
+from harness.gate.signs import LOOKS_LIKE, SEEN_FIRST_NOW
 from harness.register.defects import HAVING_STATE, WRITES_PARTS, Defect
 from harness.register.standing import Standing
 from harness.report import text
@@ -223,7 +223,7 @@ def _breaks(q: Qualification, run: ReportedRun) -> Iterator[Answer]:
         Item(
             each.what,
             f"{text.plural(each.cells, 'cell')} of {text.plural(len(each.cases), 'case')}"
-            + (f"; looks like the known defect {each.like[0]}" if each.like else ""),
+            + (f"; {LOOKS_LIKE} {each.like[0]}" if each.like else ""),
         )
         for each in mine
     )

@@ -13,7 +13,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from harness.rig.capture.capture import CapturedProgram
-from harness.rig.engines.writes import writes_of
+from harness.rig.engines.writes import declared_writes, writes_of
 
 _PAIRED = (torch.ops.aten.view_as_complex, torch.ops.aten.polar)
 
@@ -109,8 +109,7 @@ def _sorts_by_the_last(node: Node) -> bool:
 
 def _writes(exported: ExportedProgram) -> bool:
     """Whether a tensor of the model or an input may be written, by the signature or in place."""
-    signature = exported.graph_signature
-    told = any(spec.kind.name.endswith("_MUTATION") for spec in signature.output_specs)
+    told = declared_writes(exported.graph_signature)
     return bool(told or writes_of(exported.graph_module))
 
 

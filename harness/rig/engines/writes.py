@@ -17,6 +17,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
+from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import GraphModule, Node
 
 Sources = frozenset[str]
@@ -59,6 +60,14 @@ class Write:
 
     def __str__(self) -> str:
         return f"{self.node} ({self.op}) writes to {self.target}"
+
+
+def declared_writes(signature: ExportGraphSignature) -> list[str]:
+    """What a program's signature says is written: buffers and inputs, and parameters, which newer
+    torch declares, too."""
+    return [
+        str(spec.target) for spec in signature.output_specs if spec.kind.name.endswith("_MUTATION")
+    ]
 
 
 def writes_of(segment: GraphModule) -> list[Write]:

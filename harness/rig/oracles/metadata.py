@@ -29,10 +29,8 @@ class _Recorder(Interpreter):
     def __init__(self, program: ExportedProgram) -> None:
         super().__init__(program.graph_module, garbage_collect_values=False)
         self.values: dict[Node, Any] = {}
-        self.at: Node | None = None
 
     def run_node(self, n: Node) -> Any:
-        self.at = n
         self.values[n] = super().run_node(n)
         return self.values[n]
 
@@ -62,10 +60,14 @@ def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, 
         raised = error
     sizes = _bind_symbols(program, recorder.values)
     roles = _placeholder_roles(program)
+
+    def role_of(node: Node) -> str:
+        return roles.get(node.name) or _role(node)
+
     for node, value in recorder.values.items():
         if node.op == "output":
             continue
-        role = roles.get(node.name) or _role(node)
+        role = role_of(node)
         meta = node.meta.get("val")
         said = list(_mismatches(meta, value, sizes))
         if not said and role.startswith("lifted"):
@@ -73,10 +75,9 @@ def differences(program: ExportedProgram, call: Inputs) -> Iterator[tuple[Node, 
         for kind, detail in said:
             yield node, f"{role}: {kind}", detail
     if raised is not None:
-        at = recorder.at
-        assert at is not None
-        role = roles.get(at.name) or _role(at)
-        yield at, f"{role}: raises {type(raised).__name__}", str(raised).partition("\n")[0]
+        at = next(node for node in program.graph.nodes if node not in recorder.values)
+        kind = f"{role_of(at)}: raises {type(raised).__name__}"
+        yield at, kind, str(raised).partition("\n")[0]
 
 
 def _flat_inputs(program: ExportedProgram, call: Inputs) -> list[Any]:

@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils._sympy.numbers import int_oo
 
 from corpus.case import Inputs
+from harness.rig.engines.writes import declared_writes
 from harness.rig.oracles.finding import Finding
 from harness.wire.vocabulary import Stage
 
@@ -46,12 +47,7 @@ def check_program(
     if len(returned) != out_spec.num_leaves:
         detail = f"{len(returned)}, should be {out_spec.num_leaves}"
         yield Finding(stage, "another number of outputs", detail)
-    updated = Counter(
-        str(spec.target)
-        for spec in signature.output_specs
-        if spec.kind.name.endswith("_MUTATION")  # of a parameter, too, which newer torch has
-    )
-    for target, times in updated.items():
+    for target, times in Counter(declared_writes(signature)).items():
         if times > 1:
             yield Finding(stage, "an update of one tensor is declared more than once", target)
     found = program.call_spec
