@@ -63,9 +63,9 @@ MODELS: Final[Mapping[str, str]] = {
 }
 #: What has to be there besides for some defects.
 NEEDS: Final = (
-    "complex-of-reals", "complex-returned", "four-dimensional-writes", "handmade-split",
-    "scatter-add", "scatter-reduce", "slice-scatter-by-default", "sort-by-default", "strided-state",
-    "torch-2.14", "torch-2.9",
+    "attention", "complex-of-reals", "complex-returned", "four-dimensional-writes",
+    "handmade-split", "log-softmax", "scatter-add", "scatter-reduce", "slice-scatter-by-default",
+    "sort-by-default", "strided-state", "torch-2.14", "torch-2.9", "variance",
 )  # fmt: skip
 #: Of `MODELS`, those that a model without state has none of.
 HAVING_STATE: Final = frozenset(("state", "only-writes", "input-writes"))

@@ -211,12 +211,13 @@ def _tell_state_apart(model: torch.nn.Module) -> None:
     """Add seeded noise to every parameter and buffer of a floating type.
 
     A batch norm begins with zeros and ones, as does every other one: two that change places would
-    compute the same.
+    compute the same. Of an expanded tensor each number in memory gets its noise once.
     """
     with torch.no_grad():
         for tensor in [*model.parameters(), *model.buffers()]:
             if tensor.is_floating_point():
-                tensor.add_(0.1 * torch.rand_like(tensor))
+                own = tensor[tuple(slice(None if step else 1) for step in tensor.stride())]
+                own.add_(0.1 * torch.rand_like(own))
 
 
 def export_like_a_user(

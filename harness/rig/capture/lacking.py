@@ -53,11 +53,14 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "handmade-split": False,  # what is captured is split by torch's own splitter
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
-        "scatter-add": any(_is(node, "scatter_add") for node in _nodes(exported)),
-        "scatter-reduce": any(_is(node, "scatter_reduce") for node in _nodes(exported)),
+        "scatter-add": _calls(exported, "scatter_add"),
+        "scatter-reduce": _calls(exported, "scatter_reduce"),
         "slice-scatter-by-default": any(
             _is(node, "slice_scatter") and len(node.args) < 3 for node in _nodes(exported)
         ),
+        "log-softmax": _calls(exported, "log_softmax", "cross_entropy_loss"),
+        "variance": _calls(exported, "var", "std", "var_mean", "std_mean"),
+        "attention": _calls(exported, "scaled_dot_product_attention"),
         "sort-by-default": any(map(_sorts_by_the_last, _nodes(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
@@ -92,6 +95,10 @@ def _makes_complex(node: Node) -> bool:
         return False
     made = any(map(_is_complex, pytree.tree_leaves(node.meta.get("val"))))
     return made and not any(_is_complex(each.meta.get("val")) for each in node.all_input_nodes)
+
+
+def _calls(exported: ExportedProgram, *ops: str) -> bool:
+    return any(_is(node, op) for node in _nodes(exported) for op in ops)
 
 
 def _is(node: Node, op: str) -> bool:

@@ -1,0 +1,175 @@
+"""Ops that lowering writes anew in other ops, which then compute something else.
+
+They are for the package lane alone: the graph lane lowers nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.dynamic_shapes import BOUNDS
+from corpus.inputs import DYNAMIC, dynamic_size, floats
+
+PACKAGE = ("package",)
+NODES, EDGES, WIDTH = 3, 7, 4
+
+
+class LogProbabilities(torch.nn.Module):
+    """Logits so far apart that the probability of most classes is 0 in float32."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax(torch.relu(x) * 200, dim=-1) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="the logarithm of a probability that is 0 in float32, and of a log_softmax that is not",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE,
+)
+def log_probabilities_of_the_unlikely() -> Program:
+    return Program(floats((2, 8)), model=LogProbabilities())
+
+
+class Gathered(torch.nn.Module):
+    """The messages of each node, reduced beside what the node holds, or in its place."""
+
+    def __init__(self, reduce: str, *, include_self: bool = True) -> None:
+        super().__init__()
+        self.reduce, self.include_self = reduce, include_self
+
+    def forward(self, nodes: torch.Tensor, edges: torch.Tensor, to: torch.Tensor) -> torch.Tensor:
+        return torch.scatter_reduce(
+            nodes, 0, to, torch.relu(edges), self.reduce, include_self=self.include_self
+        )
+
+
+def _messages(generator: torch.Generator, _: int | None) -> Inputs:
+    nodes, edges = (torch.randn(rows, WIDTH, generator=generator) for rows in (NODES, EDGES))
+    to = torch.randint(NODES, (EDGES, WIDTH), generator=generator)
+    return Inputs((nodes, edges, to))
+
+
+@case(
+    Family.TYPES,
+    catches="a mean of messages that is rounded to a whole number",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE,
+)
+def mean_of_the_messages() -> Program:
+    return Program(_messages, model=Gathered("mean"))
+
+
+@case(
+    Family.TYPES,
+    catches="messages that take the place of what a node holds: include_self=False",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE,
+)
+def messages_without_the_node() -> Program:
+    return Program(_messages, model=Gathered("sum", include_self=False))
+
+
+class FirstRows(torch.nn.Module):
+    """The index has fewer rows than what is added, of which the others are left out."""
+
+    def forward(self, nodes: torch.Tensor, edges: torch.Tensor, to: torch.Tensor) -> torch.Tensor:
+        return nodes.scatter_add(0, to[: EDGES - 2], torch.relu(edges)) * 2
+
+
+@case(
+    Family.TYPES,
+    catches="scatter_add by an index that has fewer rows than what is added",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE,
+)
+def messages_by_fewer_indices() -> Program:
+    return Program(_messages, model=FirstRows())
+
+
+class Loudness(torch.nn.Module):
+    """A signal of any length, each channel over its standard deviation."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) / x.std(dim=1, keepdim=True)
+
+
+def _of_any_length(model: torch.nn.Module, *, beside: bool = False) -> Program:
+    length = {1: torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])}
+    if not beside:
+        return Program(
+            floats((4, DYNAMIC)), model=model, dynamic_shapes=(length,), bounds=BOUNDS
+        )
+
+    def inputs(generator: torch.Generator, size: int | None) -> Inputs:
+        signal = torch.randn(4, dynamic_size(size), generator=generator)
+        return Inputs((signal, torch.randn(4, generator=generator)))
+
+    return Program(inputs, model=model, dynamic_shapes=(length, None), bounds=BOUNDS)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a standard deviation over a size that varies, by the example's number of samples",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    dynamic=True,
+    lanes=PACKAGE,
+)
+def signal_over_its_deviation() -> Program:
+    return _of_any_length(Loudness())
+
+
+class VarianceAndBias(torch.nn.Module):
+    def forward(self, x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return x.var(dim=1) - torch.tanh(bias)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="the same, of a variance that PyTorch computes, so that no engine refuses the size",
+    fallback=[
+        "aten.mean.dim", "aten.sub.Tensor", "aten.mul.Tensor", "aten.sum.dim_IntList",
+        "aten.div.Tensor",
+    ],
+    eager_tolerance=1e-5,
+    dynamic=True,
+    lanes=PACKAGE,
+)
+def variance_left_in_pytorch() -> Program:
+    return _of_any_length(VarianceAndBias(), beside=True)
+
+
+class PaddedAttention(torch.nn.Module):
+    """Attention with a query that may look at nothing, as a padded one."""
+
+    mask: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        mask = torch.ones(4, 4, dtype=torch.bool)
+        mask[1] = False
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = functional.scaled_dot_product_attention(x, x, torch.relu(x), attn_mask=self.mask)
+        return made + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a query that may look at nothing, whose attention PyTorch defines as 0",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    settings={"decompose_attention": True},
+    lanes=PACKAGE,
+)
+def attention_that_looks_at_nothing() -> Program:
+    return Program(floats((1, 2, 4, 8)), model=PaddedAttention())
