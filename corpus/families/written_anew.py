@@ -104,9 +104,7 @@ class Loudness(torch.nn.Module):
 def _of_any_length(model: torch.nn.Module, *, beside: bool = False) -> Program:
     length = {1: torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])}
     if not beside:
-        return Program(
-            floats((4, DYNAMIC)), model=model, dynamic_shapes=(length,), bounds=BOUNDS
-        )
+        return Program(floats((4, DYNAMIC)), model=model, dynamic_shapes=(length,), bounds=BOUNDS)
 
     def inputs(generator: torch.Generator, size: int | None) -> Inputs:
         signal = torch.randn(4, dynamic_size(size), generator=generator)
@@ -136,7 +134,10 @@ class VarianceAndBias(torch.nn.Module):
     Family.DYNAMIC_SHAPES,
     catches="the same, of a variance that PyTorch computes, so that no engine refuses the size",
     fallback=[
-        "aten.mean.dim", "aten.sub.Tensor", "aten.mul.Tensor", "aten.sum.dim_IntList",
+        "aten.mean.dim",
+        "aten.sub.Tensor",
+        "aten.mul.Tensor",
+        "aten.sum.dim_IntList",
         "aten.div.Tensor",
     ],
     eager_tolerance=1e-5,

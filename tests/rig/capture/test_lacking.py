@@ -44,6 +44,7 @@ TOLD = [
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
     *("four-dimensional-writes", "scatter-add", "scatter-reduce", "slice-scatter-by-default"),
+    *("log-softmax", "variance", "attention"),
 ]
 X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
 ROWS = torch.zeros(2, 3, dtype=torch.int64)
@@ -103,6 +104,16 @@ SCATTERED = {"slice-writes"}
         ),
         (lambda model, x: torch.slice_scatter(x, x, 0, 0), X, SCATTERED),
         (lambda model, x: x.index_add(0, ROWS[:, 0], x), X, set()),
+        (lambda model, x: torch.log_softmax(x, -1), X, {"log-softmax"}),
+        (lambda model, x: torch.nn.functional.cross_entropy(x, ROWS[:, 0]), X, {"log-softmax"}),
+        (lambda model, x: torch.softmax(x, -1), X, set()),
+        (lambda model, x: x.std(1), X, {"variance"}),
+        (lambda model, x: torch.var_mean(x, 1)[0], X, {"variance"}),
+        (
+            lambda model, x: torch.nn.functional.scaled_dot_product_attention(x, x, x),
+            IMAGE,
+            {"attention"},
+        ),
     ],
 )
 def test_a_model_lacks_all_but_what_it_does(does, given, found):
