@@ -19,13 +19,14 @@ from harness.mends.sizes import SIZES
 from harness.mends.state import STATE
 from harness.mends.state_and_state import STATE_AND_STATE
 from harness.mends.writes import WRITES
+from harness.mends.written_anew import WRITTEN_ANEW
 
 #: The release whose files they were written for and judged with.
 WRITTEN_FOR = "2.14.0"
 
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
-    *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE,
+    *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE, *WRITTEN_ANEW,
 )  # fmt: skip
 
 

@@ -1,0 +1,170 @@
+"""Mends of ops that lowering writes anew in other ops, which then compute something else."""
+
+from __future__ import annotations
+
+from harness.mends.edits import Edit
+from harness.mends.mend import Mend, Patch
+
+_LOWERED = "torch_tensorrt/dynamo/lowering/_decompositions.py"
+_OF_THE_INDEX = "src_shape = list(index.shape)"
+
+LOG_SOFTMAX = Mend(
+    defects=("log-of-an-unlikely-class",),
+    idea="The largest logit is subtracted, and then the logarithm of the sum of exponentials, "
+    "which no class makes 0: as PyTorch defines it. It costs a maximum and a difference, and an "
+    "engine no longer has a softmax there.",
+    test="log_softmax of float32 logits 200 apart, and of float16 logits 20 apart.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "log_softmax_decomposition",
+                    "return torch.log(...)",
+                    """
+                    logits = x.to(torch.float) if half_to_float else x
+                    shifted = logits - torch.amax(logits, dim, keepdim=True)
+                    return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+VARIANCE = Mend(
+    defects=("variance-of-the-example",),
+    idea="The number of samples stays the size that it is, where it had become a Python float. "
+    "Fewer samples than the correction are no error, as in PyTorch: a variance of one number is "
+    "nan. A number that varies is the sum of as many ones, as a tensor, since a number that leaves "
+    "an engine is another defect. It costs that sum, and of a fixed size nothing.",
+    test="x.var(1) and x.std(1) over a dynamic dimension, called with another size than the "
+    "example's, in an engine and with its ops in torch_executed_ops; x.var(1) of one number.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit("var_decomposition", "float(N - 1)", "_samples_but(N, 1, input_tensor, dims)"),
+                Edit(
+                    "var_decomposition",
+                    "float(N - correction)",
+                    "_samples_but(N, correction, input_tensor, dims)",
+                ),
+                Edit(
+                    "var_decomposition",
+                    "float(N) - correction",
+                    "_samples_but(N, correction, input_tensor, dims)",
+                ),
+                Edit("var_decomposition", "if correction_term <= 0: ...", ""),
+                Edit(
+                    "var_decomposition",
+                    "variance = variance_unnormalized / correction_term",
+                    "$found\nvariance = variance.to(variance_unnormalized.dtype)",
+                ),
+            ),
+            added=(
+                '''
+    def _samples_but(samples, correction, values, dims):
+        """The number of samples less the correction; where a size varies, as a tensor."""
+        if isinstance(samples, int):
+            return max(float(samples - correction), 0.0)
+        ones = torch.ones_like(values, dtype=torch.float)
+        return torch.clamp(torch.sum(ones, dims) - correction, min=0)
+    ''',
+            ),
+        ),
+    ),
+)
+
+SCATTERED = Mend(
+    defects=("scatter-mean-truncated", "scatter-without-self"),
+    idea="Means of floats are divided as such, and those of integers rounded down. Where what was "
+    "there takes no part, the reduction's neutral number is put in its place first, and is not "
+    "counted. It costs one scatter there, and nothing elsewhere.",
+    test="scatter_reduce by each reduction, with and without include_self, of floats and integers.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "scatter_reduce_decomposition",
+                    "if not include_self: ...",
+                    """
+                    if not include_self:
+                        neutral = _neutral_number(reduce, input_tensor.dtype)
+                        input_tensor = torch.scatter(input_tensor, dim, index, neutral)
+                        scatter_loop_tensor = input_tensor
+                    """,
+                ),
+                Edit(
+                    "scatter_reduce_decomposition",
+                    "torch.add(scatter_count_tensor, torch.ones_like(scatter_count_tensor))",
+                    "$found if include_self else torch.clamp(scatter_count_tensor, min=1)",
+                ),
+                Edit(
+                    "scatter_reduce_decomposition",
+                    '"trunc"',
+                    'None if input_tensor.is_floating_point() else "floor"',
+                ),
+            ),
+            added=(
+                '''
+    def _neutral_number(reduce, dtype):
+        """What changes nothing that it is reduced with."""
+        limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+        infinity = float("inf") if dtype.is_floating_point else None
+        if reduce == "amax":
+            return limits.min if infinity is None else -infinity
+        if reduce == "amin":
+            return limits.max if infinity is None else infinity
+        return 1 if reduce == "prod" else 0
+    ''',
+            ),
+        ),
+    ),
+)
+
+SHORTER_INDEX = Mend(
+    defects=("scatter-by-a-shorter-index",),
+    idea="The loop goes over the rows of the index, which may be fewer than those of what is "
+    "added. It costs nothing.",
+    test="scatter_add and scatter_reduce by an index of fewer rows than the values have.",
+    uncovered="Tensors without a dimension, of which neither has rows.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=tuple(
+                Edit(f"{op}_decomposition", "src_shape = list(src_tensor.shape)", _OF_THE_INDEX)
+                for op in ("scatter_add", "scatter_reduce")
+            ),
+        ),
+    ),
+)
+
+ATTENTION = Mend(
+    defects=("attention-to-nothing",),
+    idea="Where a row of the mask forbids all, its attention is 0, as PyTorch defines it. It costs "
+    "a maximum, a comparison and a choice for each attention that has a mask.",
+    test="scaled_dot_product_attention with a mask of which a row is all False, with "
+    "decompose_attention=True.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "scaled_dot_product_attention_decomposition",
+                    "attn_weight = torch.softmax(attn_weight, dim=-1)",
+                    """
+                    allowed = attn_weight
+                    $found
+                    if attn_mask is not None:
+                        nothing = torch.amax(allowed, -1, keepdim=True) == float("-inf")
+                        attn_weight = attn_weight.masked_fill(nothing, 0.0)
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+WRITTEN_ANEW = (LOG_SOFTMAX, VARIANCE, SCATTERED, SHORTER_INDEX, ATTENTION)
