@@ -10,6 +10,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
 from corpus.inputs import dynamic_size
 
@@ -52,7 +53,7 @@ def _program(model: torch.nn.Module) -> Program:
     fallback=[RELU],
     eager_tolerance=1e-5,
     dynamic=True,
-    lanes=("package",),
+    lanes=PACKAGE_ALONE,
 )
 def messages_added_up() -> Program:
     return _program(Added())
@@ -64,7 +65,7 @@ def messages_added_up() -> Program:
     fallback=[RELU],
     eager_tolerance=1e-5,
     dynamic=True,
-    lanes=("package",),
+    lanes=PACKAGE_ALONE,
 )
 def largest_of_the_messages() -> Program:
     return _program(Largest())

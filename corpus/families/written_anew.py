@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import DYNAMIC, dynamic_size, floats
+from corpus.inputs import DYNAMIC, floats
 
-PACKAGE = ("package",)
 NODES, EDGES, WIDTH = 3, 7, 4
 
 
@@ -29,7 +29,7 @@ class LogProbabilities(torch.nn.Module):
     catches="the logarithm of a probability that is 0 in float32, and of a log_softmax that is not",
     fallback=[RELU],
     eager_tolerance=1e-5,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def log_probabilities_of_the_unlikely() -> Program:
     return Program(floats((2, 8)), model=LogProbabilities())
@@ -59,7 +59,7 @@ def _messages(generator: torch.Generator, _: int | None) -> Inputs:
     catches="a mean of messages that is rounded to a whole number",
     fallback=[RELU],
     eager_tolerance=1e-5,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def mean_of_the_messages() -> Program:
     return Program(_messages, model=Gathered("mean"))
@@ -70,7 +70,7 @@ def mean_of_the_messages() -> Program:
     catches="messages that take the place of what a node holds: include_self=False",
     fallback=[RELU],
     eager_tolerance=1e-5,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def messages_without_the_node() -> Program:
     return Program(_messages, model=Gathered("sum", include_self=False))
@@ -88,7 +88,7 @@ class FirstRows(torch.nn.Module):
     catches="scatter_add by an index that has fewer rows than what is added",
     fallback=[RELU],
     eager_tolerance=1e-5,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def messages_by_fewer_indices() -> Program:
     return Program(_messages, model=FirstRows())
@@ -101,16 +101,15 @@ class Loudness(torch.nn.Module):
         return torch.relu(x) / x.std(dim=1, keepdim=True)
 
 
-def _of_any_length(model: torch.nn.Module, *, beside: bool = False) -> Program:
+def _of_any_length(model: torch.nn.Module, *others: tuple[int, ...]) -> Program:
+    """A model of a signal whose length varies, and of tensors of these shapes beside it."""
     length = {1: torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])}
-    if not beside:
-        return Program(floats((4, DYNAMIC)), model=model, dynamic_shapes=(length,), bounds=BOUNDS)
-
-    def inputs(generator: torch.Generator, size: int | None) -> Inputs:
-        signal = torch.randn(4, dynamic_size(size), generator=generator)
-        return Inputs((signal, torch.randn(4, generator=generator)))
-
-    return Program(inputs, model=model, dynamic_shapes=(length, None), bounds=BOUNDS)
+    return Program(
+        floats((4, DYNAMIC), *others),
+        model=model,
+        dynamic_shapes=(length, *(None for _ in others)),
+        bounds=BOUNDS,
+    )
 
 
 @case(
@@ -119,7 +118,7 @@ def _of_any_length(model: torch.nn.Module, *, beside: bool = False) -> Program:
     fallback=[RELU],
     eager_tolerance=1e-5,
     dynamic=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def signal_over_its_deviation() -> Program:
     return _of_any_length(Loudness())
@@ -142,10 +141,10 @@ class VarianceAndBias(torch.nn.Module):
     ],
     eager_tolerance=1e-5,
     dynamic=True,
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def variance_left_in_pytorch() -> Program:
-    return _of_any_length(VarianceAndBias(), beside=True)
+    return _of_any_length(VarianceAndBias(), (4,))
 
 
 class PaddedAttention(torch.nn.Module):
@@ -170,7 +169,7 @@ class PaddedAttention(torch.nn.Module):
     fallback=[RELU],
     eager_tolerance=1e-5,
     settings={"decompose_attention": True},
-    lanes=PACKAGE,
+    lanes=PACKAGE_ALONE,
 )
 def attention_that_looks_at_nothing() -> Program:
     return Program(floats((1, 2, 4, 8)), model=PaddedAttention())

@@ -30,6 +30,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
     given = (*example.args, *example.kwargs.values())
     writes, values = _writes(exported), list(_values(exported))
     parts = list(filter(_writes_a_part, _nodes(exported)))
+    called = {*map(_op_name, _nodes(exported))}
     buffers = {**dict(captured.eager.named_buffers()), **dict(exported.named_buffers())}
     has = {
         "state": writes,
@@ -53,14 +54,14 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "handmade-split": False,  # what is captured is split by torch's own splitter
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
-        "scatter-add": _calls(exported, "scatter_add"),
-        "scatter-reduce": _calls(exported, "scatter_reduce"),
+        "scatter-add": "scatter_add" in called,
+        "scatter-reduce": "scatter_reduce" in called,
         "slice-scatter-by-default": any(
-            _is(node, "slice_scatter") and len(node.args) < 3 for node in _nodes(exported)
+            _op_name(node) == "slice_scatter" and len(node.args) < 3 for node in _nodes(exported)
         ),
-        "log-softmax": _calls(exported, "log_softmax", "cross_entropy_loss"),
-        "variance": _calls(exported, "var", "std", "var_mean", "std_mean"),
-        "attention": _calls(exported, "scaled_dot_product_attention"),
+        "log-softmax": bool(called & {"log_softmax", "cross_entropy_loss"}),
+        "variance": bool(called & {"var", "std", "var_mean", "std_mean"}),
+        "attention": "scaled_dot_product_attention" in called,
         "sort-by-default": any(map(_sorts_by_the_last, _nodes(exported))),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
@@ -97,21 +98,18 @@ def _makes_complex(node: Node) -> bool:
     return made and not any(_is_complex(each.meta.get("val")) for each in node.all_input_nodes)
 
 
-def _calls(exported: ExportedProgram, *ops: str) -> bool:
-    return any(_is(node, op) for node in _nodes(exported) for op in ops)
-
-
-def _is(node: Node, op: str) -> bool:
-    """Whether a node is this op of torch's own, in place or not."""
+def _op_name(node: Node) -> str:
+    """The name of an op of torch's own, without the underscore of one in place; else nothing."""
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.name in (f"aten::{op}", f"aten::{op}_")
+    namespace, _, name = schema.name.partition("::") if schema is not None else ("", "", "")
+    return name.removesuffix("_") if namespace == "aten" else ""
 
 
 def _sorts_by_the_last(node: Node) -> bool:
     """Whether it is, or is lowered to, an `aten.sort` whose dimension is left out."""
-    if _is(node, "quantile") or _is(node, "nanquantile"):
+    if _op_name(node) in ("quantile", "nanquantile"):
         return True
-    return (_is(node, "sort") or _is(node, "argsort")) and len(node.args) < 2
+    return _op_name(node) in ("sort", "argsort") and len(node.args) < 2
 
 
 def _writes(exported: ExportedProgram) -> bool:
