@@ -105,6 +105,136 @@ def state_given_to_other_state() -> Program:
     return Program(floats((1, 4)), model=Delayed())
 
 
+class HandedOn(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(self.alpha - x)
+        self.alpha.copy_(self.zeta)
+        self.zeta.copy_(x)
+        return made * 3
+
+
+@case(
+    Family.CACHES,
+    catches="a delay line whose states a loaded program writes one after the other, in their order",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def state_handed_on_in_turn() -> Program:
+    return Program(floats((1, 4)), model=HandedOn())
+
+
+class Exchanged(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = self.zeta.clone()
+        self.zeta.copy_(torch.relu(self.alpha) + x)
+        self.alpha.copy_(before)
+        return x * self.zeta
+
+
+@case(
+    Family.CACHES,
+    catches="two states that change places by way of a clone of one of them",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def two_states_exchanged() -> Program:
+    return Program(floats((1, 4)), model=Exchanged())
+
+
+class WholeNumbers(torch.nn.Module):
+    """Numbers that become whole ones, as the state that they are copied into holds them."""
+
+    state: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.zeros(2, 4, dtype=torch.int32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state.copy_(x * 10)
+        return torch.relu(x) + self.state
+
+
+@case(
+    Family.CACHES,
+    catches="numbers that are copied into a state of whole ones and read there in the same call",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def fractions_copied_into_whole_numbers() -> Program:
+    return Program(floats((2, 4)), model=WholeNumbers())
+
+
+class Spread(torch.nn.Module):
+    """One row that is copied over all rows of the state."""
+
+    state: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.zeros(3, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state.copy_(torch.relu(x).mean(0))
+        return self.state * 2
+
+
+@case(
+    Family.CACHES,
+    catches="a row that is copied over each row of a state and read there in the same call",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def row_copied_over_a_state() -> Program:
+    return Program(floats((3, 4)), model=Spread())
+
+
+class Counted(torch.nn.Module):
+    """A layer that counts what it sees."""
+
+    count: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(x.abs().mean(0))
+        return torch.relu(x) + self.count
+
+
+class Siamese(torch.nn.Module):
+    """Two branches of one layer, which therefore has two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = Counted()
+        self.right = self.left
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.left(x) * self.right(y)
+
+
+@case(
+    Family.CACHES,
+    catches="a state that has two names, since its layer stands in two branches",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def state_of_a_layer_in_two_branches() -> Program:
+    return Program(floats((2, 4), (2, 4)), model=Siamese())
+
+
 class Kept(TwoStates):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         made = torch.relu(self.zeta + x)

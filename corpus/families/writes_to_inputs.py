@@ -11,6 +11,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.inputs import floats
 
 
@@ -180,3 +181,21 @@ def _with_rows(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def input_written_by_a_layer() -> Program:
     return Program(_with_rows, model=Projected())
+
+
+class ReadAndWritten(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        made = torch.tanh(x) * 2
+        x.relu_()
+        return made, x
+
+
+@case(
+    Family.CACHES,
+    catches="an input that an engine reads and a fallback writes afterwards, moved before it",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,  # the graph lane does not partition as a release does
+)
+def input_read_before_a_fallback_writes_it() -> Program:
+    return Program(floats((2, 8)), model=ReadAndWritten())

@@ -173,3 +173,54 @@ class PaddedAttention(torch.nn.Module):
 )
 def attention_that_looks_at_nothing() -> Program:
     return Program(floats((1, 2, 4, 8)), model=PaddedAttention())
+
+
+class OverItsChannels(torch.nn.Module):
+    """InstanceNorm in training, beside the rest of a model that is in evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.InstanceNorm1d(3, track_running_stats=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mean, variance = self.norm.running_mean, self.norm.running_var
+        made = functional.instance_norm(x, mean, variance, use_input_stats=True)
+        return torch.relu(made) * 2
+
+
+@case(
+    Family.CACHES,
+    catches="the running statistics of an InstanceNorm, which nothing updates any more",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def statistics_of_an_instance_norm() -> Program:
+    return Program(floats((2, 3, 6)), model=OverItsChannels())
+
+
+class Ensemble(torch.nn.Module):
+    """Members that vmap runs, whose mean is cast."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.members = torch.nn.Parameter(torch.randn(3, 4, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def one(member: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x @ member)
+
+        return torch.vmap(one)(self.members).mean(0).float() * 2
+
+
+@case(
+    Family.TYPES,
+    catches="vmap beside a cast, whose assertion goes and takes the layers of vmap along",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def vmap_beside_a_cast() -> Program:
+    return Program(floats((2, 4)), model=Ensemble())

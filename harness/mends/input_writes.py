@@ -9,7 +9,11 @@ _COMPILER = "torch_tensorrt/dynamo/_compiler.py"
 _CREATE = "create_trt_exp_program"
 
 WRITTEN = Mend(
-    defects=("input-write-removed", "input-write-without-metadata"),
+    defects=(
+        "input-write-removed",
+        "input-write-without-metadata",
+        "input-written-before-it-is-read",
+    ),
     idea="compile() takes the copies into inputs out of the graph before lowering, as it takes "
     "those into buffers, and has their values returned behind the model's own outputs, so that "
     "no pass takes them for dead. When the graph is split and its engines are built, the values "

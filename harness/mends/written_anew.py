@@ -167,4 +167,63 @@ ATTENTION = Mend(
     ),
 )
 
-WRITTEN_ANEW = (LOG_SOFTMAX, VARIANCE, SCATTERED, SHORTER_INDEX, ATTENTION)
+STATISTICS = Mend(
+    defects=("statistics-of-an-instance-norm",),
+    idea="The decomposition updates the running mean and variance as PyTorch does: by the mean of "
+    "each sample's own. It costs a mean and a variance where statistics are kept, and nothing "
+    "elsewhere.",
+    test="A model that calls instance_norm with buffers as its running mean and variance, and "
+    "with use_input_stats: call it twice and look at the buffers, in memory and saved.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "instance_norm_decomposition",
+                    "return torch.nn.functional.group_norm(...)",
+                    """
+                    space = list(range(2, input.dim()))
+                    kept = [] if running_mean is None else [(running_mean, input.mean(space))]
+                    if running_var is not None:
+                        kept.append((running_var, input.var(space)))
+                    for statistic, of_each_sample in kept:
+                        statistic.mul_(1 - momentum).add_(of_each_sample.mean(0) * momentum)
+                    $found
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+VMAP = Mend(
+    defects=("vmap-beside-an-assertion",),
+    idea="What the erased assertions leave unused is kept: run_decompositions, which follows, "
+    "removes it and knows which calls have effects. It costs nothing.",
+    test="torch.vmap beside a cast, .float() or .half().",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/remove_assert_nodes.py",
+            edits=(
+                Edit(
+                    "remove_assert_nodes",
+                    "gm = clean_up_graph_after_modifications(gm)",
+                    """
+                    gm.graph.lint()
+                    gm.recompile()
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+WRITTEN_ANEW = (
+    LOG_SOFTMAX,
+    VARIANCE,
+    SCATTERED,
+    SHORTER_INDEX,
+    ATTENTION,
+    STATISTICS,
+    VMAP,
+)

@@ -33,7 +33,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
     called = {*map(_op_name, _nodes(exported))}
     buffers = {**dict(captured.eager.named_buffers()), **dict(exported.named_buffers())}
     has = {
-        "state": writes,
+        "state": writes and any((buffers, exported.state_dict, exported.constants)),
         "only-writes": writes,
         "input-writes": writes,
         "slice-writes": bool(parts),
@@ -63,6 +63,14 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "variance": bool(called & {"var", "std", "var_mean", "std_mean"}),
         "attention": "scaled_dot_product_attention" in called,
         "sort-by-default": any(map(_sorts_by_the_last, _nodes(exported))),
+        "instance-norm": "instance_norm" in called,
+        "vmap": any("vmap" in str(node.target) for node in _nodes(exported)),
+        "cast-into-state": any(map(_takes_another_form, _nodes(exported))),
+        "cloned-state": any(
+            _op_name(node) == "clone" and _is_state(node.args[0], exported)
+            for node in _nodes(exported)
+        ),
+        "state-into-state": any(_is_state(each, exported) for each in _becomes_state(exported)),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),
         "torch-2.14": torch.__version__ >= "2.14",
         "torch-2.9": torch.__version__.startswith("2.9."),
@@ -141,6 +149,34 @@ def _in_four_dimensions(write: Node) -> bool:
             return True
         written = written.args[0] if _is_view(written) and written.args else None
     return False
+
+
+def _takes_another_form(node: Node) -> bool:
+    """Whether a tensor takes the values of one of another type or shape: copy_(tensor, values)."""
+    if _op_name(node) != "copy":
+        return False
+    here, there = (each.meta.get("val") for each in node.all_input_nodes[:2])
+    return (here.dtype, here.shape) != (there.dtype, there.shape)
+
+
+def _becomes_state(exported: ExportedProgram) -> Iterator[Any]:
+    """What may become state as it is: the sources of copies, and the ends of a functional program."""
+    yield from (node.args[1] for node in _nodes(exported) if _op_name(node) == "copy")
+    told = exported.graph_signature.buffers_to_mutate
+    yield from (node for node in exported.graph.nodes if node.name in told)
+
+
+def _is_state(value: Any, exported: ExportedProgram) -> bool:
+    """Whether a value is a buffer, a parameter or a constant, or a view of one."""
+    while isinstance(value, Node) and _is_view(value) and value.args:
+        value = value.args[0]
+    signature = exported.graph_signature
+    return isinstance(value, Node) and (
+        value.op == "get_attr"
+        or value.name in signature.inputs_to_buffers
+        or value.name in signature.inputs_to_parameters
+        or value.name in signature.inputs_to_lifted_tensor_constants
+    )
 
 
 def _is_view(node: Node) -> bool:
