@@ -310,6 +310,31 @@ def two_mutated_buffers() -> Program:
     return Program(floats((2, 8)), model=TwoBuffers())
 
 
+class TableAndRow(torch.nn.Module):
+    """A table, and its first row, which lies at the same place in memory."""
+
+    table: torch.Tensor
+    row: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.randn(4, 8))
+        self.register_buffer("row", self.table[0])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mul(x + 1, self.table) - torch.mul(x - 1, self.row)
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a buffer and a view of it in fallbacks: taken for one, as they begin at one address",
+    fallback=["aten.mul.Tensor"],
+    wiring=True,
+)
+def view_of_a_buffer_in_a_fallback() -> Program:
+    return Program(floats((4, 8)), model=TableAndRow())
+
+
 class Drawing(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = x + 1

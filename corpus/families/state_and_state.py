@@ -11,7 +11,7 @@ import torch
 from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
-from corpus.inputs import floats
+from corpus.inputs import floats, keyword_floats
 
 
 class TwoStates(torch.nn.Module):
@@ -326,3 +326,65 @@ class Teacher(torch.nn.Module):
 )
 def frozen_weight_that_is_written() -> Program:
     return Program(floats((3,)), model=Teacher())
+
+
+class Summed(torch.nn.Module):
+    """The sum of what it has seen, in a buffer of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.register_buffer(name, torch.randn(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        sum_: torch.Tensor = getattr(self, self.name)
+        sum_.add_(x.sum(0))
+        return torch.relu(x) + sum_
+
+
+class NamesAlike(torch.nn.Module):
+    """Two states, a.b_c and a_b.c."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.a_b = Summed("b_c"), Summed("c")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.a(x) * 2 - self.a_b(x * 3)
+
+
+@case(
+    Family.CACHES,
+    catches="states of two parts whose names are one where a dot becomes an underscore",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def states_whose_names_differ_by_a_dot() -> Program:
+    return Program(floats((2, 4)), model=NamesAlike())
+
+
+class CountedAndScaled(torch.nn.Module):
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor, *, shift: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return torch.relu((x + self.calls) * scale) - shift
+
+
+@case(
+    Family.CACHES,
+    catches="keywords beside running state, which the program takes in alphabetical order",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def keywords_beside_running_state() -> Program:
+    inputs = keyword_floats([(2, 4)], shift=(2, 4), scale=(2, 4))
+    return Program(inputs, model=CountedAndScaled())

@@ -13,6 +13,7 @@ from corpus.families.attributes import two_mutated_buffers
 from corpus.families.interfaces import no_output_at_all
 from corpus.families.multi_output_engines import chunk_halves
 from corpus.families.shared_values import residual_over_a_fallback
+from corpus.families.writes_to_inputs import input_read_before_a_fallback_writes_it
 
 # Lowering leaves no op that writes in place, so another one falls back.
 vary(two_mutated_buffers, "relu", fallback=(RELU,))
@@ -25,6 +26,7 @@ GLOBAL = {"use_fast_partitioner": False}
 vary(chunk_halves, "global-partitioner", GLOBAL)
 vary(residual_over_a_fallback, "global-partitioner", GLOBAL)
 vary(relu_four_steps, "global-partitioner", GLOBAL, full=True)
+vary(input_read_before_a_fallback_writes_it, "global-partitioner", GLOBAL)
 
 EVERYTHING: dict[str, Any] = {"require_full_compilation": True, "torch_executed_ops": set()}
 vary(relu_once, "full-compilation", EVERYTHING)
