@@ -13,6 +13,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS, batch
 from corpus.inputs import DYNAMIC, dynamic_size, floats
 
@@ -210,6 +211,47 @@ class NonzeroThenRelu(torch.nn.Module):
 )
 def nonzero_out_of_an_engine() -> Program:
     return Program(floats((4, 8)), model=NonzeroThenRelu())
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that depends on the numbers out of an engine, beside a batch that varies",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,  # where a release makes the sizes of an engine's outputs
+)
+def nonzero_of_a_dynamic_batch() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=NonzeroThenRelu(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+class RowsInARow(torch.nn.Module):
+    """The rows of all samples behind each other, each sample's followed by one that repeats."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        samples, rows = x.shape[0], x.shape[1]
+        both = torch.cat([x * 2, y[:, None].expand(samples, rows, 4)], 1)
+        return torch.relu(both).reshape(samples * 2 * rows, 4)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that is a product of two, one of which an engine gets as a multiple alone",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,  # where a release makes the sizes of an engine's outputs
+)
+def product_of_two_sizes() -> Program:
+    samples, rows = (torch.export.Dim(name, min=2, max=BOUNDS[1]) for name in ("samples", "rows"))
+    return Program(
+        floats((DYNAMIC, DYNAMIC, 4), (DYNAMIC, 4)),
+        model=RowsInARow(),
+        dynamic_shapes=({0: samples, 1: rows}, {0: samples}),
+        bounds=(2, BOUNDS[1]),
+    )
 
 
 class CountOfNonzero(torch.nn.Module):

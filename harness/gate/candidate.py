@@ -115,8 +115,8 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
 
 
 def _got_further(candidate: CellRecord, like: CellRecord) -> bool:
-    completed = candidate.verdict(Oracle.COMPLETION).outcome is Outcome.OK
-    return completed and like.verdict(Oracle.COMPLETION).failed
+    ended, other = candidate.verdict(Oracle.COMPLETION), like.verdict(Oracle.COMPLETION)
+    return other.failed and (ended.outcome is Outcome.OK or _raises_later(ended, other))
 
 
 def _computes_again(candidate: CellRecord, like: CellRecord) -> bool:

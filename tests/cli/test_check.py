@@ -53,6 +53,18 @@ class Keyed(torch.nn.Module):
     def forward(self, batch):
         return torch.relu(batch["x"] * 2) + 1
 
+@torch.library.custom_op("check_of_a_user::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+class WithAnOp(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(twice(x + 1)) * 3
+
 class Sized(torch.nn.Module):
     def __init__(self, size):
         super().__init__()
@@ -331,6 +343,12 @@ def test_a_model_that_is_given_a_dictionary_is_asked_of_the_call_that_does_not_r
     code, out, err = harness(folder, "explain", "Keyed", *words)
     assert code == 0, err
     assert "  values      ok" in out
+
+
+def test_an_op_that_the_model_s_own_file_defines_is_there_in_the_process_that_loads(folder):
+    code, out, err = check(folder, "mine.py:WithAnOp", *SPLIT, "--releases", "2.14.0")
+    assert code == 0, err
+    assert out.startswith("WithAnOp: use torch_tensorrt 2.14.0 and save(m, f)")
 
 
 def test_what_is_asked_can_be_kept_as_a_case_to_be_run_again(unknown, folder):

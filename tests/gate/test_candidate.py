@@ -100,6 +100,15 @@ def test_the_error_behind_one_that_was_mended_is_a_note_and_any_other_new_one_a_
     assert (len(result.findings), len(result.notes)) == (findings, 1 - findings)
 
 
+def test_what_shows_before_an_error_that_comes_later_was_hidden_by_the_one_that_was_mended():
+    before = failed(Oracle.COMPLETION, "KeyError: a", Stage.EXPORT)
+    unseen = not_applicable(Oracle.SIGNATURE, "not reached: ended at export")
+    after = failed(Oracle.COMPLETION, "TypeError: b", Stage.RUN)
+    result = against([before, unseen], [after, failed(Oracle.SIGNATURE)])
+    (seen,) = result.findings
+    assert seen.reason.startswith("newly visible: ")
+
+
 def serialize_error(node: str, target: str = "relu", number: int = 1) -> Verdict:
     text = (
         f"SerializeError: Failed serializing node {node} in graph: %{node} : [num_users=1] = "

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
@@ -31,6 +32,8 @@ except ModuleNotFoundError:  # up to torch 2.9
     export_config = None  # type: ignore[assignment]
 
 CALLS = 3  # seeded inputs that every program is run on
+#: The namespaces of ops that torch itself brings.
+_OF_TORCH = frozenset(("aten", "prim", "prims", "_c10d_functional", "quantized", "rngprims"))
 #: Settings by which strict export traces with the functional export. torch 2.10 has the first
 #: alone, and with it this one way to use the tracer.
 _FUNCTIONAL_TRACER = {
@@ -71,6 +74,19 @@ class CapturedProgram:
         """What `save` is given: the example, unless the case gives it otherwise."""
         change = self.program.given_to_save
         return self.example if change is None else change(self.example)
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """What a process has to import before it loads the saved program.
+
+        Of a user's model that calls ops which torch has not, its own file: that defines them, or
+        imports what does.
+        """
+        if self.case.imports or self.exported is None:
+            return self.case.imports
+        targets = [node.target for node in self.exported.graph.nodes]
+        others = {op.namespace for op in targets if isinstance(op, OpOverload)} - _OF_TORCH
+        return (type(self.eager).__module__,) if others else ()
 
     def shapes_given(self, route: Route) -> Any:
         """The dynamic shapes that `torch_tensorrt.save` is given by a route; None for none.

@@ -67,7 +67,7 @@ def run_package_cell(
         else:
             try:
                 loaded = loader.load(
-                    archive, prepared.captured.calls, imports=prepared.case.imports
+                    archive, prepared.captured.calls, imports=prepared.captured.imports
                 )
             except CannotAsk as reason:
                 prepared.look_for_damage()
@@ -150,7 +150,7 @@ def _controls(
         yield _NO_ENGINE_RAN
     elif not prepared.engines_matter:  # once a case will do, and not once a route
         tampered = loader.load(
-            archive, prepared.captured.calls, tampered=True, imports=prepared.case.imports
+            archive, prepared.captured.calls, tampered=True, imports=prepared.captured.imports
         )
         if tampered.results is None or loaded.results.difference(tampered.results):
             prepared.engines_matter = True

@@ -44,7 +44,8 @@ TOLD = [
     *("no-inputs", "returns-none", "complex", "control-flow", "global-partitioner", "recompiled"),
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
     *("four-dimensional-writes", "scatter-add", "scatter-reduce", "slice-scatter-by-default"),
-    *("log-softmax", "variance", "attention"),
+    *("log-softmax", "variance", "attention", "instance-norm", "vmap"),
+    *("cast-into-state", "cloned-state", "state-into-state"),
 ]
 X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
 ROWS = torch.zeros(2, 3, dtype=torch.int64)
@@ -60,6 +61,12 @@ SCATTERED = {"slice-writes"}
         # One write after another to all of a tensor is no write to a part of it.
         (lambda model, x: model.kept.mul_(0.5).add_(x) * 2, X, WRITES),
         (lambda model, x: x.add_(1) * 2, X, WRITES),
+        (lambda model, x: model.kept.copy_(x.half()) * 2, X, {*WRITES, "cast-into-state"}),
+        (lambda model, x: model.kept.copy_(x[0]) * 2, X, {*WRITES, "cast-into-state"}),
+        (lambda model, x: (model.kept.clone(), model.kept.copy_(x)), X, {*WRITES, "cloned-state"}),
+        (lambda model, x: x.copy_(model.kept.view(2, 3)) * 2, X, {*WRITES, "state-into-state"}),
+        (lambda model, x: torch.vmap(torch.relu)(x), X, {"vmap"}),
+        (lambda model, x: torch.nn.functional.instance_norm(x[None]), X, {"instance-norm"}),
         (lambda model, x: write(model.kept, torch.tensor([1]), x[:1]), X, WRITES),
         (lambda model, x: write(model.kept, slice(1, 2), x[:1]), X, {*WRITES, "slice-writes"}),
         (lambda model, x: torch.slice_scatter(x, x[:1], 0, 0, 1), X, {"slice-writes"}),
@@ -128,3 +135,15 @@ def test_a_model_that_torch_splits_is_no_split_by_hand():
     program = Program(lambda generator, size: Inputs((X,)), model=Model(branched))
     case = Case("mine", Family.ARCHITECTURES, Origin.EXPORTED, "", lambda: program)
     assert "handmade-split" in lacking(capture(case, "nonstrict"))
+
+
+def test_a_model_that_holds_no_tensor_has_no_state_though_it_writes_to_its_input():
+    class Writing(torch.nn.Module):
+        def forward(self, x):
+            return x.add_(1) * 2
+
+    program = Program(lambda generator, size: Inputs((X.clone(),)), model=Writing())
+    case = Case("mine", Family.CACHES, Origin.EXPORTED, "", lambda: program)
+    lacks = {*lacking(capture(case, "nonstrict"))}
+    assert "state" in lacks
+    assert "input-writes" not in lacks
