@@ -197,6 +197,24 @@ def row_copied_over_a_state() -> Program:
     return Program(floats((3, 4)), model=Spread())
 
 
+class SpreadAndCut(Spread):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state.copy_(torch.relu(x).mean(0))
+        return x[:2] + self.state[:2]
+
+
+@case(
+    Family.CACHES,
+    catches="the same, of which rows are read that the one row has not",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def rows_of_a_row_copied_over_a_state() -> Program:
+    return Program(floats((3, 4)), model=SpreadAndCut())
+
+
 class Counted(torch.nn.Module):
     """A layer that counts what it sees."""
 

@@ -201,6 +201,33 @@ def statistics_of_an_instance_norm() -> Program:
     return Program(floats((2, 3, 6)), model=OverItsChannels())
 
 
+class CountedOverItsChannels(OverItsChannels):
+    """The same, with a state that is updated in saved programs."""
+
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return super().forward(x) + self.calls
+
+
+@case(
+    Family.CACHES,
+    catches="running statistics that a saved program does not update, beside state that it does",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def statistics_of_an_instance_norm_beside_a_counter() -> Program:
+    return Program(floats((2, 3, 6)), model=CountedOverItsChannels())
+
+
 class Ensemble(torch.nn.Module):
     """Members that vmap runs, whose mean is cast."""
 
