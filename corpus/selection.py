@@ -80,6 +80,7 @@ REAL_ENGINES: Final = frozenset(
         # sizes that converters and lowering read
         "token_repeated_for_each_of_a_batch",
         "image_padded_by_its_width",
+        "selected_of_a_stated_number",
         # complex values made of reals, and ops with their defaults
         "loudness_of_a_spectrum",
         "sorted_by_the_last_dimension",

@@ -254,6 +254,32 @@ def product_of_two_sizes() -> Program:
     )
 
 
+class FewOrMore(torch.nn.Module):
+    """What a mask selects, of which the model says how many there are."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        kept = x[x > 0]
+        torch._check(kept.shape[0] >= 16)
+        torch._check(kept.shape[0] <= 20)
+        return torch.sin(kept * 2)
+
+
+def _mostly_positive(generator: torch.Generator, _: int | None) -> Inputs:
+    x = torch.rand(20, generator=generator) + 0.1
+    return Inputs((torch.cat([x[:17], -x[17:]]),))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size by data whose bounds are near each other: a usual size beyond the largest",
+    fallback=["aten.nonzero.default", "aten.index.Tensor"],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,  # where a release makes the profiles of engines
+)
+def selected_of_a_stated_number() -> Program:
+    return Program(_mostly_positive, model=FewOrMore())
+
+
 class CountOfNonzero(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         found = torch.nonzero(x > 0)

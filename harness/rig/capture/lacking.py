@@ -52,6 +52,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
         "recompiled": captured.program.after_compile is not None,
         "handmade-split": False,  # what is captured is split by torch's own splitter
+        "complex-beside-real": any(map(_is_complex_beside_real, _nodes(exported))),
         "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
         "complex-returned": any(map(_is_complex, _returned(exported))),
         "scatter-add": "scatter_add" in called,
@@ -104,6 +105,14 @@ def _makes_complex(node: Node) -> bool:
         return False
     made = any(map(_is_complex, pytree.tree_leaves(node.meta.get("val"))))
     return made and not any(_is_complex(each.meta.get("val")) for each in node.all_input_nodes)
+
+
+def _is_complex_beside_real(node: Node) -> bool:
+    """Whether it is a sum, a difference or a product of complex values and of other ones."""
+    if _op_name(node) not in ("add", "sub", "rsub", "mul"):
+        return False
+    sides = [each.meta.get("val") if isinstance(each, Node) else each for each in node.args[:2]]
+    return any(map(_is_complex, sides)) and not all(map(_is_complex, sides))
 
 
 def _op_name(node: Node) -> str:

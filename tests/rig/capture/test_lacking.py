@@ -45,7 +45,7 @@ TOLD = [
     *("slice-writes", "strided-state", "torch-2.9", "complex-of-reals", "complex-returned"),
     *("four-dimensional-writes", "scatter-add", "scatter-reduce", "slice-scatter-by-default"),
     *("log-softmax", "variance", "attention", "instance-norm", "vmap"),
-    *("cast-into-state", "cloned-state", "state-into-state"),
+    *("cast-into-state", "cloned-state", "state-into-state", "complex-beside-real"),
 ]
 X, IMAGE = torch.ones(2, 3), torch.ones(1, 2, 2, 3)
 ROWS = torch.zeros(2, 3, dtype=torch.int64)
@@ -96,9 +96,14 @@ SCATTERED = {"slice-writes"}
         (lambda model, x: torch.view_as_complex(torch.stack([x, x], -1)).abs(), X, {"complex"}),
         (lambda model, x: torch.fft.rfft(x).abs(), X, {"complex", "complex-of-reals"}),
         (
+            lambda model, x: (1 - torch.view_as_complex(torch.stack([x, x], -1))).abs(),
+            X,
+            {"complex", "complex-beside-real"},
+        ),
+        (
             lambda model, x: torch.complex(x, x) * 2,
             X,
-            {"complex", "complex-of-reals", "complex-returned"},
+            {"complex", "complex-beside-real", "complex-of-reals", "complex-returned"},
         ),
         (branched, X, {"control-flow"}),
         (lambda model, x: x.scatter_add(0, ROWS, x), X, {"scatter-add"}),

@@ -1,0 +1,78 @@
+"""Models that are compiled with `enable_autocast`, and have other tensors than floating ones.
+
+These cases are for the package lane alone: the graph lane lowers nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
+from corpus.inputs import floats
+
+HALF = {"enable_autocast": True, "autocast_low_precision_type": torch.float16}
+TOKEN = 2049  # the first whole number that float16 does not hold
+
+
+class Found(torch.nn.Module):
+    """Where a token stands, by its number."""
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return torch.relu(tokens) == TOKEN
+
+
+def _tokens(generator: torch.Generator, _: int | None) -> Inputs:
+    tokens = torch.tensor([TOKEN - 1, TOKEN, TOKEN + 1, 2 * TOKEN - 1])
+    return Inputs((tokens[torch.randperm(4, generator=generator)][None],))
+
+
+@case(
+    Family.TYPES,
+    catches="numbers of tokens that are cast to float16, where neighbours are one number",
+    fallback=[RELU],
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def token_found_in_autocast() -> Program:
+    return Program(_tokens, model=Found())
+
+
+class Embedded(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(TOKEN * 2, 8)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.table(tokens)) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="an embedding, whose numbers of tokens are cast to float16",
+    fallback=[RELU],
+    eager_tolerance=1e-2,
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def embedding_in_autocast() -> Program:
+    return Program(_tokens, model=Embedded())
+
+
+class Halves(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        one, other = x.chunk(2, 1)
+        return torch.relu(one) * other
+
+
+@case(
+    Family.TYPES,
+    catches="an op with several outputs, of which a cast makes one tensor",
+    fallback=[RELU],
+    eager_tolerance=1e-2,
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def chunks_in_autocast() -> Program:
+    return Program(floats((2, 8)), model=Halves())

@@ -1,0 +1,118 @@
+"""Complex values beside real ones, and models of complex values that no engine is made of.
+
+Lowering writes complex values as pairs of reals. What an op does to each part by itself is no
+complex op then, and who makes pairs has to take them apart again. These cases are for the package
+lane alone: the graph lane lowers nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
+from corpus.inputs import floats
+
+
+class OneMinus(torch.nn.Module):
+    """What is left of one behind a complex factor, as a filter's complement."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(1 - torch.view_as_complex(torch.relu(x) * 2)) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a real number beside a complex one, which is added to both of its parts",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_taken_from_one() -> Program:
+    return Program(floats((2, 3, 2)), model=OneMinus())
+
+
+class Turned(torch.nn.Module):
+    """A turn by a right angle."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2) * 1j) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a product with an imaginary number, done to each part by itself",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_times_an_imaginary_number() -> Program:
+    return Program(floats((2, 3, 2)), model=Turned())
+
+
+class Product(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2).prod(1)) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a product of complex numbers, taken for that of their parts",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def product_of_complex_numbers() -> Program:
+    return Program(floats((2, 3, 2)), model=Product())
+
+
+class Rolled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(torch.roll(torch.view_as_complex(torch.relu(x) * 2), 1)) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="complex numbers that are rolled as a whole, by one part instead of by one number",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_rolled_as_a_whole() -> Program:
+    return Program(floats((2, 3, 2)), model=Rolled())
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_complex(torch.relu(x)) * 2
+
+
+@case(
+    Family.TYPES,
+    catches="a complex result of a model that is too small for an engine: pairs of reals",
+    min_block_size=5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_result_without_an_engine() -> Program:
+    return Program(floats((2, 3, 2)), model=Scaled())
+
+
+class HandedBack(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x, torch.relu(x.abs() - 1) * 2
+
+
+def _complex(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 3, dtype=torch.complex64, generator=generator),))
+
+
+@case(
+    Family.TYPES,
+    catches="a complex input that is handed back beside another result: pairs of reals",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_input_handed_back() -> Program:
+    return Program(_complex, model=HandedBack())
