@@ -292,7 +292,7 @@ def tuple_of_one() -> Program:
 
 
 def with_ranges(given: Inputs) -> Inputs:
-    """The same, each tensor of a batch that varies described by its range, as `compile` takes it."""
+    """The same, each tensor by the range of its batch, as `compile` takes it."""
     package: Any = importlib.import_module("torch_tensorrt")
 
     def described(tensor: torch.Tensor) -> Any:

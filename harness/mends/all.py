@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base.errors import UsageError
+from harness.mends.autocast import AUTOCAST
+from harness.mends.complex_arithmetic import COMPLEX_ARITHMETIC
 from harness.mends.complex_values import COMPLEX_VALUES
 from harness.mends.crossing import CROSSING
 from harness.mends.doubles import DOUBLES
@@ -27,6 +29,7 @@ WRITTEN_FOR = "2.14.0"
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
     *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE, *WRITTEN_ANEW,
+    *COMPLEX_ARITHMETIC, *AUTOCAST,
 )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ PARAMETER = Mend(
 )
 
 OLD_STATE = Mend(
-    defects=("old-state-returned",),
+    defects=("old-state-returned", "torch-state-in-turn"),
     idea="State that is returned as it was before the call, or that becomes other state, is "
     "cloned where the state's reads are put in. The model's own clone went in lowering, which "
     "took the state for an input of which nobody keeps the old value. An input that becomes "

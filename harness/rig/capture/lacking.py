@@ -169,7 +169,7 @@ def _takes_another_form(node: Node) -> bool:
 
 
 def _becomes_state(exported: ExportedProgram) -> Iterator[Any]:
-    """What may become state as it is: the sources of copies, and the ends of a functional program."""
+    """What may become state as it is: the sources of copies, and a functional program's ends."""
     yield from (node.args[1] for node in _nodes(exported) if _op_name(node) == "copy")
     told = exported.graph_signature.buffers_to_mutate
     yield from (node for node in exported.graph.nodes if node.name in told)
