@@ -131,8 +131,8 @@ def answer_otherwise_every_time(package: ModuleType) -> None:
     emulated.load_segment = moody  # type: ignore[assignment]
 
 
-def scale_eager(by: float) -> Callable[[ModuleType], None]:
-    """A model that engines do not compute."""
+def scale_eager(by: float, dtype: torch.dtype = torch.float32) -> Callable[[ModuleType], None]:
+    """A model that engines do not compute, or give in another type."""
 
     class Scaled(torch.nn.Module):
         def __init__(self, model: torch.nn.Module) -> None:
@@ -140,7 +140,10 @@ def scale_eager(by: float) -> Callable[[ModuleType], None]:
             self.model = model
 
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return pytree.tree_map(lambda output: output * by, self.model(*args, **kwargs))
+            def scaled(output: torch.Tensor) -> torch.Tensor:
+                return (output * by).to(dtype)
+
+            return pytree.tree_map(scaled, self.model(*args, **kwargs))
 
     def plant(package: ModuleType) -> None:
         capture = compiling.capture
@@ -152,6 +155,12 @@ def scale_eager(by: float) -> Callable[[ModuleType], None]:
         compiling.capture = scaled
 
     return plant
+
+
+def add_to_what_is_wrong_in_memory(package: ModuleType) -> None:
+    """A compiled module of another type than eager, and a program with other numbers as well."""
+    scale_eager(1.0, torch.float64)(package)
+    add_at_run(package)
 
 
 def forbid_forks(package: ModuleType) -> None:
@@ -198,6 +207,7 @@ FAULTS: dict[str, Callable[[ModuleType], None]] = {
     "die_at_load": die_at_load,
     "fail_at_load": fail_at_load,
     "add_at_run": add_at_run,
+    "add_to_what_is_wrong_in_memory": add_to_what_is_wrong_in_memory,
     "forget_runs": forget_runs,
     "tamper_with_nothing": tamper_with_nothing,
     "write_to_the_module": write_to_the_module,

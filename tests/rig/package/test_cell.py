@@ -45,6 +45,12 @@ def test_values_are_those_of_the_fresh_process_and_no_other_oracle_sees_them(fai
     assert found.keys() - failures("none").keys() == {"values"}
 
 
+def test_where_the_compiled_module_is_wrong_too_a_program_is_told_by_what_eager_computes(failures):
+    """Of the compiled module its numbers differ, and of eager its type does, too."""
+    found = failures("add_to_what_is_wrong_in_memory")["values"]
+    assert found == ["wrong-values@run", "dtype differs"]
+
+
 def test_a_program_whose_engines_never_ran_is_no_pass(failures):
     assert failures("forget_runs")["values"] == ["wrong-values@run", "no engine ran"]
 
