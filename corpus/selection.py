@@ -26,6 +26,7 @@ CHOSEN: Final = frozenset(
         # how a program is called
         "keywords_in_another_order",
         "nested_output",
+        "unused_input_between",
         # real architectures
         "resnet_relu",
         "encoder_softmax",

@@ -164,8 +164,9 @@ def _takes_another_form(node: Node) -> bool:
     """Whether a tensor takes the values of one of another type or shape: copy_(tensor, values)."""
     if _op_name(node) != "copy":
         return False
-    here, there = (each.meta.get("val") for each in node.all_input_nodes[:2])
-    return (here.dtype, here.shape) != (there.dtype, there.shape)
+    values = [each.meta.get("val") for each in node.all_input_nodes[:2]]
+    forms = {(each.dtype, each.shape) for each in values if isinstance(each, torch.Tensor)}
+    return len(forms) > 1
 
 
 def _becomes_state(exported: ExportedProgram) -> Iterator[Any]:
