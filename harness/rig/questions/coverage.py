@@ -15,11 +15,11 @@ from corpus.axes.catalogue import AXES, UNREACHABLE
 from corpus.axes.impossible import impossible_pairs
 from corpus.axes.space import values_held
 from corpus.axes.view import SplitView
-from corpus.case import Case, all_cases, corpus_digest
+from corpus.case import Case, Inputs, all_cases, corpus_digest
 from corpus.children import NON_PERSISTENT, PLAIN
 from harness.rig.capture import capture as capturing
 from harness.rig.capture import split as splitting
-from harness.rig.capture.capture import capture
+from harness.rig.capture.capture import CapturedProgram, capture
 
 #: Settings of `torch_tensorrt.dynamo.compile` that make other splits.
 PARTITIONING: Final = frozenset(
@@ -40,7 +40,7 @@ def view_of(case: Case) -> SplitView:
         program.model,
         program.bounds,
         _kinds(captured.exported),
-        captured.given_to_save,
+        _given_to_save(captured),
     )
 
 
@@ -49,6 +49,14 @@ def _kinds(program: ExportedProgram) -> Mapping[str, str]:
     signature = program.graph_signature
     kinds = dict.fromkeys(signature.lifted_tensor_constants, PLAIN)
     return kinds | dict.fromkeys(signature.non_persistent_buffers, NON_PERSISTENT)
+
+
+def _given_to_save(captured: CapturedProgram) -> Inputs | None:
+    """None where it is made of classes of the package, which is not here."""
+    try:
+        return captured.given_to_save
+    except ModuleNotFoundError:
+        return None
 
 
 def values_of(case: Case) -> list[str]:
