@@ -172,13 +172,21 @@ def named_defects(
         name: {place: {} for place in asked} for name in (candidate, like)
     }
     told_by_table = set()
+    unsure: dict[tuple[CellKey, tuple[str, str, str]], tuple[str, ...]] = {}
     for fact in attributed(chosen, table, register, around):
         place = pairing.place(fact.key)
         if place in asked:
             named[fact.key.subject][place][fact.fact.seen] = fact.defect or fact.fact.text
             if fact.expected and fact.key.subject == candidate:
                 told_by_table.add((place, fact.fact.seen))
+            if fact.alike and fact.key.subject == candidate:
+                unsure[place, fact.fact.seen] = fact.alike
     mine, theirs = named[candidate], named[like]
+    for (place, seen), alike in unsure.items():
+        # What may be one of several defects is the one that the other subject has there.
+        there = {*alike}.intersection(theirs[place].values())
+        if len(there) == 1:
+            (mine[place][seen],) = there
     for place, facts in mine.items():
         for seen in facts.keys() & theirs[place].keys():
             # What both show is one failure, unless the table knows that it has two causes.

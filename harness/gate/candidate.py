@@ -62,6 +62,8 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if candidate.unasked_as(like):  # the table decides there
         return Comparison(CellClass.UNSUPPORTED)
+    if candidate.rests_on_compile and not like.right:  # nothing is lost; `compile` is told itself
+        return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)
 

@@ -9,7 +9,7 @@ from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
 from harness.wire.oracles import Oracle, gates
 from harness.wire.records import CellRecord, Verdict, not_applicable, passed
-from harness.wire.vocabulary import STAND_IN_RAISED, Stage
+from harness.wire.vocabulary import NOT_COMPILED, STAND_IN_RAISED, Stage
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
@@ -274,3 +274,11 @@ def test_what_neither_could_be_asked_for_a_like_reason_is_no_difference(mine, th
     result = compare(unsupported(FILE, mine), unsupported(LIKE, theirs))
     assert result.cell_class is CellClass.UNSUPPORTED
     assert bool(result.findings) is not alike
+
+
+def test_a_save_that_was_wrong_and_is_as_wrong_as_its_module_now_has_lost_nothing():
+    unasked = unsupported(FILE, f"{NOT_COMPILED} it computes something else in memory")
+    wrong = compare(unasked, record(LIKE, failed(Oracle.VALUES, "structure differs")))
+    assert wrong == Comparison(CellClass.UNSUPPORTED)
+    (lost,) = compare(unasked, record(LIKE)).findings
+    assert lost.reason.startswith("could not be asked: ")

@@ -95,6 +95,15 @@ def test_a_known_error_in_the_place_of_silently_wrong_numbers_is_told_as_such_an
     )
 
 
+def test_what_may_be_either_of_two_is_the_one_that_the_release_shows_in_the_same_cell():
+    second, either = failed(Oracle.METADATA, "second"), failed(Oracle.SIGNATURE, "of two")
+    ended = [error("first"), not_reached(Oracle.SIGNATURE)]
+    shown = judged(MENDED_ELSEWHERE, ([*ended, second], [second, either]))
+    assert shown.findings == ()
+    unsure = judged(MENDED_ELSEWHERE, (ended, [either]))
+    assert [finding.oracle for finding in unsure.findings] == [Oracle.SIGNATURE]
+
+
 def lost(oracle: Oracle) -> tuple[list[Verdict], list[Verdict]]:
     return [error("first")], [error("second"), not_reached(oracle)]
 
