@@ -53,7 +53,7 @@ def complex_times_an_imaginary_number() -> Program:
 
 class Product(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2).prod(1)) + 1
+        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2 + 1).prod(1)) + 1
 
 
 @case(
