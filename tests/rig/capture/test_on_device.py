@@ -4,8 +4,8 @@ import copy
 
 import pytest
 import torch
-import torch.fx.experimental._config
 import torch.utils._pytree as pytree
+from torch.fx.experimental import _config as config
 
 from corpus.case import find_case
 from corpus.selection import REAL_ENGINES
@@ -18,9 +18,9 @@ def devices(values: object) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(REAL_ENGINES))
-def test_everything_that_a_program_computes_with_is_moved(name, monkeypatch):
-    # On `meta` nobody knows how many numbers are not zero.
-    monkeypatch.setattr(torch.fx.experimental._config, "meta_nonzero_assume_all_nonzero", True)
+# On `meta` nobody knows how many numbers are not zero.
+@config.patch("meta_nonzero_assume_all_nonzero", True)
+def test_everything_that_a_program_computes_with_is_moved(name):
     captured = capture(find_case(name), "nonstrict")
     before = copy.deepcopy(captured.eager)  # a call may change its state
     expected = before(*captured.example.args, **captured.example.kwargs)
