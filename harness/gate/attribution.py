@@ -172,7 +172,7 @@ def named_defects(
         name: {place: {} for place in asked} for name in (candidate, like)
     }
     told_by_table = set()
-    unsure: dict[tuple[CellKey, tuple[str, str, str]], tuple[str, ...]] = {}
+    unsure: list[tuple[CellKey, Attributed]] = []
     for fact in attributed(chosen, table, register, around):
         place = pairing.place(fact.key)
         if place in asked:
@@ -180,13 +180,13 @@ def named_defects(
             if fact.expected and fact.key.subject == candidate:
                 told_by_table.add((place, fact.fact.seen))
             if fact.alike and fact.key.subject == candidate:
-                unsure[place, fact.fact.seen] = fact.alike
+                unsure.append((place, fact))
     mine, theirs = named[candidate], named[like]
-    for (place, seen), alike in unsure.items():
+    for place, fact in unsure:
         # What may be one of several defects is the one that the other subject has there.
-        there = {*alike}.intersection(theirs[place].values())
+        there = {*fact.alike}.intersection(theirs[place].values())
         if len(there) == 1:
-            (mine[place][seen],) = there
+            (mine[place][fact.fact.seen],) = there
     for place, facts in mine.items():
         for seen in facts.keys() & theirs[place].keys():
             # What both show is one failure, unless the table knows that it has two causes.

@@ -29,8 +29,9 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
     forward = inspect.signature(captured.eager.forward).parameters.values()
     given = (*example.args, *example.kwargs.values())
     writes, values = _writes(exported), list(_values(exported))
-    parts = list(filter(_writes_a_part, _nodes(exported)))
-    called = {*map(_op_name, _nodes(exported))}
+    nodes = list(_nodes(exported))
+    parts = list(filter(_writes_a_part, nodes))
+    called = {*map(_op_name, nodes)}
     buffers = {**dict(captured.eager.named_buffers()), **dict(exported.named_buffers())}
     has = {
         "state": writes and any((buffers, exported.state_dict, exported.constants)),
@@ -47,29 +48,28 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         "returns-none": not all(isinstance(each, torch.Tensor) for each in _returned(exported)),
         "complex": any(map(_is_complex, values)),
         "control-flow": any(
-            isinstance(node.target, torch._ops.HigherOrderOperator) for node in _nodes(exported)
+            isinstance(node.target, torch._ops.HigherOrderOperator) for node in nodes
         ),
         "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
         "recompiled": captured.program.after_compile is not None,
         "handmade-split": False,  # what is captured is split by torch's own splitter
-        "complex-beside-real": any(map(_is_complex_beside_real, _nodes(exported))),
-        "complex-of-reals": any(map(_makes_complex, _nodes(exported))),
+        "complex-beside-real": any(map(_is_complex_beside_real, nodes)),
+        "complex-of-reals": any(map(_makes_complex, nodes)),
         "complex-returned": any(map(_is_complex, _returned(exported))),
         "scatter-add": "scatter_add" in called,
         "scatter-reduce": "scatter_reduce" in called,
         "slice-scatter-by-default": any(
-            _op_name(node) == "slice_scatter" and len(node.args) < 3 for node in _nodes(exported)
+            _op_name(node) == "slice_scatter" and len(node.args) < 3 for node in nodes
         ),
         "log-softmax": bool(called & {"log_softmax", "cross_entropy_loss"}),
         "variance": bool(called & {"var", "std", "var_mean", "std_mean"}),
         "attention": "scaled_dot_product_attention" in called,
-        "sort-by-default": any(map(_sorts_by_the_last, _nodes(exported))),
+        "sort-by-default": any(map(_sorts_by_the_last, nodes)),
         "instance-norm": "instance_norm" in called,
-        "vmap": any("vmap" in str(node.target) for node in _nodes(exported)),
-        "cast-into-state": any(map(_takes_another_form, _nodes(exported))),
+        "vmap": any("vmap" in str(node.target) for node in nodes),
+        "cast-into-state": any(map(_takes_another_form, nodes)),
         "cloned-state": any(
-            _op_name(node) == "clone" and _is_state(node.args[0], exported)
-            for node in _nodes(exported)
+            _op_name(node) == "clone" and _is_state(node.args[0], exported) for node in nodes
         ),
         "state-into-state": any(_is_state(each, exported) for each in _becomes_state(exported)),
         "strided-state": not all(each.is_contiguous() for each in buffers.values()),

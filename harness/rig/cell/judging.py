@@ -225,13 +225,23 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
 
 
 def _program_values(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
-    if back.results is None:
+    """How a program differs from the model, or else from the compiled module that it was saved of.
+
+    Where that module is wrong in memory, what the program does otherwise is told by how it differs
+    from eager.
+    """
+    got = back.results
+    if got is None:
         return
     if route is Route.PLAIN:
         tolerance = prepared.case.eager_tolerance or None
-        yield from _differences(prepared.eager, back.results, Stage.RUN, "", tolerance)
-    else:
-        yield from _from_reference(prepared, back.results, Stage.RUN, "")
+        yield from _differences(prepared.eager, got, Stage.RUN, "", tolerance)
+        return
+    found = [*_from_reference(prepared, got, Stage.RUN, "")]
+    if found and prepared.against_eager:
+        eager, allowed = prepared.eager.flat(), prepared.case.eager_tolerance
+        found = [*_differences(eager, got.flat(), Stage.RUN, "", allowed)]
+    yield from found
 
 
 def _from_reference(
@@ -240,17 +250,14 @@ def _from_reference(
     """Differences from the split module, bit for bit unless that cannot be asked of the case.
 
     That the split module differs from itself is reported elsewhere. Where the compiled module is
-    wrong in memory, what computes eager's numbers is right: 2.14 leaves it to the loader of a
-    program to write some buffers back. A program that computes others is told by how it differs
-    from eager, as far as it does not do as that module does. An inlined module is not: nothing
-    that loads a program has a part in it.
+    wrong in memory, a program that computes eager's numbers is right: 2.14 leaves it to the loader
+    of a program to write some buffers back.
     """
-    found = [*_differences(prepared.reference, got, stage, whose, _allowed(prepared))]
-    if found and prepared.against_eager:
-        eager, flat, allowed = prepared.eager.flat(), got.flat(), prepared.case.eager_tolerance
-        of_eager = [*_differences(eager, flat, stage, whose, allowed)]
-        found = found if of_eager and whose else of_eager
-    yield from found
+    if prepared.against_eager:
+        allowed = prepared.case.eager_tolerance
+        if prepared.eager.flat().difference(got.flat(), allowed) is None:
+            return
+    yield from _differences(prepared.reference, got, stage, whose, _allowed(prepared))
 
 
 def _allowed(prepared: PreparedCase) -> float | None:

@@ -55,7 +55,9 @@ def _given_to_save(captured: CapturedProgram) -> Inputs | None:
     """None where it is made of classes of the package, which is not here."""
     try:
         return captured.given_to_save
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name != "torch_tensorrt":
+            raise
         return None
 
 

@@ -105,7 +105,7 @@ class Saver:
                     "tolerance": prepared.case.eager_tolerance,
                     "engines": bool(prepared.engine_bytes),
                     "torch": torch.__version__,
-                    "imports": prepared.case.imports,
+                    "imports": prepared.captured.imports,
                 },
                 expected,
             )

@@ -46,7 +46,7 @@ def test_values_are_those_of_the_fresh_process_and_no_other_oracle_sees_them(fai
 
 
 def test_where_the_compiled_module_is_wrong_too_a_program_is_told_by_what_eager_computes(failures):
-    """Of the compiled module its numbers differ, and of eager its type does, too."""
+    """Its numbers differ from the compiled module's, and its type from eager's."""
     found = failures("add_to_what_is_wrong_in_memory")["values"]
     assert found == ["wrong-values@run", "dtype differs"]
 
