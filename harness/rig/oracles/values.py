@@ -23,6 +23,8 @@ from harness.rig.oracles import draws
 #: Results are packed differently; their numbers may be right all the same.
 STRUCTURE_DIFFERS = "structure differs"
 INPUT_OVERWRITTEN = "an input is overwritten that the model leaves as it is"
+#: A program returns less than the model, which no other packing of what it returns makes good.
+OUTPUTS_MISSING = "outputs are missing"
 #: Neither result has a tensor, so the comparison proves nothing.
 NOTHING_COMPARED = "nothing compared"
 
@@ -178,6 +180,11 @@ class Observed:
         returned = [pytree.tree_leaves(each) for each in self.returned]
         return replace(self, returned=returned)
 
+    def as_many_as(self, expected: Observed) -> Observed:
+        """Of two that are flat: without what a call returns behind what is expected of it."""
+        pairs = zip(self.returned, expected.returned, strict=True)
+        return replace(self, returned=[got[: len(one)] for got, one in pairs])
+
     def parts(self) -> tuple[Observed, Observed, Observed]:
         """What it returned, what it did to its inputs, and the state it left, each by itself."""
         return (
@@ -217,14 +224,28 @@ class Observed:
 def differences(
     expected: Observed, got: Observed, tolerance: float | None = None
 ) -> list[ValueDifference]:
-    """The first difference; if that is in the packing, also the first one among the leaves."""
+    """The first difference; if that is in the packing, also the first one among the leaves.
+
+    What is returned behind all that is expected is a matter of the packing.
+    """
     found = expected.difference(got, tolerance)
     if found is None:
         return []
     behind = None
     if found.kind == STRUCTURE_DIFFERS:
-        behind = expected.flat().difference(got.flat(), tolerance)
+        leaves, others = expected.flat(), got.flat()
+        behind = _missing(leaves, others)
+        behind = behind or leaves.difference(others.as_many_as(leaves), tolerance)
     return [found] if behind is None else [found, behind]
+
+
+def _missing(expected: Observed, got: Observed) -> ValueDifference | None:
+    """Of two that are flat: the first call that returns less than it should."""
+    for number, (one, other) in enumerate(zip(expected.returned, got.returned, strict=True)):
+        if len(other) < len(one):
+            detail = f"call {number}: {len(other)}, should be {len(one)}"
+            return ValueDifference(OUTPUTS_MISSING, detail)
+    return None
 
 
 def is_only_as_wrong_as(

@@ -9,6 +9,7 @@ from corpus.case import Inputs
 from harness.rig.oracles.values import (
     ValueDifference,
     content_digest,
+    differences,
     first_difference,
     is_only_as_wrong_as,
     observe,
@@ -250,3 +251,45 @@ def test_a_program_that_mends_a_part_of_what_its_module_does_wrong_is_not_blamed
 
 def test_nothing_is_as_wrong_as_a_module_that_is_right():
     assert not is_only_as_wrong_as(observed(), observed(adds=1.0), observed(), 0.0)
+
+
+class Running(torch.nn.Module):
+    """Adds up what it is given, and returns the sum and as many more outputs as asked."""
+
+    def __init__(self, *, counts=True, further=0, alone=False):
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(2))
+        self.counts, self.further, self.alone = counts, further, alone
+
+    def forward(self, x):
+        total = self.sum + x
+        if self.counts:
+            self.sum.copy_(total)
+        further = tuple(total * 3 for _ in range(self.further))
+        return total if self.alone else (total, total * 2, *further)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kinds"),
+    [
+        ({}, []),
+        ({"further": 1}, ["structure differs"]),
+        ({"further": 1, "counts": False}, ["structure differs", "numbers differ"]),
+        ({"alone": True}, ["structure differs", "outputs are missing"]),
+    ],
+)
+def test_what_is_returned_behind_all_that_is_expected_hides_no_wrong_number(wrong, kinds):
+    calls = [Inputs((torch.ones(2) * call,)) for call in (1, 2)]
+    found = differences(observe(Running(), calls), observe(Running(**wrong), calls))
+    assert [each.kind for each in found] == kinds
+
+
+def test_state_that_is_left_otherwise_is_told_beside_another_packing():
+    class Noting(Running):
+        def forward(self, x):
+            super().forward(x)
+            return (x, x) if self.further else x
+
+    calls = [Inputs((torch.ones(2),))]
+    found = differences(observe(Noting(), calls), observe(Noting(further=1, counts=False), calls))
+    assert [each.kind for each in found] == ["structure differs", "state is left otherwise"]

@@ -62,6 +62,7 @@ def test_a_program_that_is_right_on_disk_passes_though_the_module_in_memory_is_w
 
 
 def test_a_way_to_save_fails_for_what_it_does_itself(answers):
-    """Of a state that is copied back it leaves a further output, with a warning."""
-    label, message, _ = answers[FORGETS]["no-retrace-export"]["failed"]["values"]
-    assert (label, message) == ("wrong-values@run", "structure differs")
+    """State that is copied back becomes a further output, with a warning, and is never updated."""
+    label, message, harm = answers[FORGETS]["no-retrace-export"]["failed"]["values"]
+    assert (label, message) == ("wrong-values@run", "numbers differ; structure differs")
+    assert harm == "warned"
