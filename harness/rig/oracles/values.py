@@ -7,6 +7,7 @@ contiguous memory. Random draws are compared by shape and statistics (see `draws
 
 from __future__ import annotations
 
+import cmath
 import copy
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ import torch.utils._pytree as pytree
 
 from corpus.case import Inputs
 from harness.rig.oracles import draws
+from harness.wire.oracles import PACKING
 
 #: Results are packed differently; their numbers may be right all the same.
 STRUCTURE_DIFFERS = "structure differs"
@@ -38,7 +40,12 @@ class ValueDifference:
 
 
 def first_difference(
-    expected: Any, got: Any, tolerance: float | None = None, *, may_be_empty: bool = False
+    expected: Any,
+    got: Any,
+    tolerance: float | None = None,
+    *,
+    may_be_empty: bool = False,
+    packing: bool = True,
 ) -> ValueDifference | None:
     """Where two results of one call differ first, or None.
 
@@ -48,6 +55,8 @@ def first_difference(
     Args:
         tolerance: relative, and absolute as a share of the largest number up to 1; None compares
             bit for bit. 0.0 allows no difference in value but takes signed zeros as equal.
+        packing: whether a number in place of a tensor, or another device, is a difference. If not,
+            what is in there is compared.
     """
     left, left_spec = pytree.tree_flatten(expected)
     right, right_spec = pytree.tree_flatten(got)
@@ -56,17 +65,21 @@ def first_difference(
     if not may_be_empty and not any(isinstance(leaf, torch.Tensor) for leaf in left):
         return ValueDifference(NOTHING_COMPARED, "no tensor among the outputs")
     for index, (one, other) in enumerate(zip(left, right, strict=True)):
-        found = _leaf_difference(one, other, tolerance)
+        found = _leaf_difference(one, other, tolerance, packing=packing)
         if found is not None:
             return ValueDifference(found.kind, f"output {index}: {found.detail}")
     return None
 
 
-def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueDifference | None:
+def _leaf_difference(
+    expected: Any, got: Any, tolerance: float | None, *, packing: bool = True
+) -> ValueDifference | None:
     both_tensors = isinstance(expected, torch.Tensor) and isinstance(got, torch.Tensor)
     if not both_tensors and type(expected) is not type(got):
         detail = f"{type(got).__name__}, should be {type(expected).__name__}"
-        return ValueDifference("type differs", detail)
+        if packing:
+            return ValueDifference("type differs", detail)
+        return None if _same_number(expected, got) else ValueDifference("numbers differ", detail)
     if not both_tensors:
         detail = f"{got!r}, should be {expected!r}"
         same = expected == got or (expected != expected and got != got)  # NaN
@@ -76,7 +89,7 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
         return ValueDifference("shape differs", detail)
     if expected.dtype != got.dtype:
         return ValueDifference("dtype differs", f"{got.dtype}, should be {expected.dtype}")
-    if tolerance is None and expected.device != got.device:
+    if packing and tolerance is None and expected.device != got.device:
         return ValueDifference("device differs", f"{got.device}, should be {expected.device}")
     expected, got = _as_in_memory(expected.cpu()), _as_in_memory(got.cpu())
     if tolerance is None and _is_copy(expected, got):
@@ -85,6 +98,17 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None) -> ValueD
     if bool(equal.all()):
         return None
     return ValueDifference("numbers differ", _describe(expected, got, equal))
+
+
+def _same_number(expected: Any, got: Any) -> bool:
+    """Whether two leaves hold one number each, the same one but for what a float32 cannot hold."""
+    numbers = [
+        leaf.item() if isinstance(leaf, torch.Tensor) and leaf.numel() == 1 else leaf
+        for leaf in (expected, got)
+    ]
+    if not all(isinstance(number, int | float | complex) for number in numbers):
+        return False
+    return cmath.isclose(*numbers, rel_tol=1e-6)
 
 
 def _as_in_memory(tensor: torch.Tensor) -> torch.Tensor:
@@ -193,8 +217,10 @@ class Observed:
             Observed([], [], self.state, (), ()),
         )
 
-    def difference(self, other: Observed, tolerance: float | None = None) -> ValueDifference | None:
-        """Where ``other`` differs first, or None."""
+    def difference(
+        self, other: Observed, tolerance: float | None = None, *, packing: bool = True
+    ) -> ValueDifference | None:
+        """Where ``other`` differs first, or None; for ``packing`` see `first_difference`."""
         if self.drew != other.drew:
             detail = f"calls draw {list(other.drew)}, should be {list(self.drew)}"
             return ValueDifference("random numbers are drawn elsewhere", detail)
@@ -204,7 +230,9 @@ class Observed:
                 found = _drawn_difference(one, got)
             else:
                 # A model that returns nothing is compared by the state that it leaves.
-                found = first_difference(one, got, tolerance, may_be_empty=bool(self.state))
+                found = first_difference(
+                    one, got, tolerance, may_be_empty=bool(self.state), packing=packing
+                )
             if found is not None:
                 return ValueDifference(found.kind, f"call {number}: {found.detail}")
         for number, (one, got) in enumerate(zip(self.inputs, other.inputs, strict=True)):
@@ -224,7 +252,7 @@ class Observed:
 def differences(
     expected: Observed, got: Observed, tolerance: float | None = None
 ) -> list[ValueDifference]:
-    """The first difference; if that is in the packing, also the first one among the leaves.
+    """The first difference; if that is in the packing, also the first one in what is packed.
 
     What is returned behind all that is expected is a matter of the packing.
     """
@@ -232,10 +260,10 @@ def differences(
     if found is None:
         return []
     behind = None
-    if found.kind == STRUCTURE_DIFFERS:
+    if found.kind in PACKING:
         leaves, others = expected.flat(), got.flat()
         behind = _missing(leaves, others)
-        behind = behind or leaves.difference(others.as_many_as(leaves), tolerance)
+        behind = behind or leaves.difference(others.as_many_as(leaves), tolerance, packing=False)
     return [found] if behind is None else [found, behind]
 
 

@@ -293,3 +293,30 @@ def test_state_that_is_left_otherwise_is_told_beside_another_packing():
     calls = [Inputs((torch.ones(2),))]
     found = differences(observe(Noting(), calls), observe(Noting(further=1, counts=False), calls))
     assert [each.kind for each in found] == ["structure differs", "state is left otherwise"]
+
+
+class Typed(torch.nn.Module):
+    """Returns a number, or a tensor of it, and twice its input."""
+
+    def __init__(self, number, factor=2.0):
+        super().__init__()
+        self.number, self.factor = number, factor
+
+    def forward(self, x):
+        return self.number, x * self.factor
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kinds"),
+    [
+        (Typed(torch.tensor(3)), ["type differs"]),
+        (Typed(torch.tensor([3.0])), ["type differs"]),
+        (Typed(torch.tensor(4)), ["type differs", "numbers differ"]),
+        (Typed(None), ["type differs", "numbers differ"]),
+        (Typed(torch.tensor(3), factor=3.0), ["type differs", "numbers differ"]),
+    ],
+)
+def test_a_number_in_place_of_a_tensor_hides_no_wrong_number(wrong, kinds):
+    calls = [Inputs((torch.ones(2),))]
+    found = differences(observe(Typed(3), calls), observe(wrong, calls))
+    assert [each.kind for each in found] == kinds
