@@ -10,8 +10,9 @@ from __future__ import annotations
 import cmath
 import copy
 import hashlib
+import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -183,8 +184,9 @@ def _drawn_difference(expected: Any, got: Any) -> ValueDifference | None:
 class Observed:
     """What a program did: each call's result and its inputs afterwards, and the state it left.
 
-    ``state`` has the contents of every parameter and buffer that the calls changed, sorted and
-    without names, since an inlined program has other names. ``drew`` says for each call whether it
+    ``state`` has the digests of every parameter and buffer that the calls changed, sorted and
+    without names, since an inlined program has other names; ``contents`` has these tensors, in the
+    same order. ``drew`` says for each call whether it
     draws random numbers; its result is then that of many draws, stacked by `draws.draw`. ``wrote``
     says for each call whether it changed the inputs that it was given.
     """
@@ -194,6 +196,7 @@ class Observed:
     state: tuple[str, ...]
     drew: tuple[bool, ...]
     wrote: tuple[bool, ...]
+    contents: tuple[torch.Tensor, ...] = field(default=(), compare=False)
 
     def of_first_call(self) -> Observed:
         """What the first call did, without the state, which is that of all calls."""
@@ -214,7 +217,7 @@ class Observed:
         return (
             Observed(self.returned, [], (), self.drew, ()),
             Observed([], self.inputs, (), (), self.wrote),
-            Observed([], [], self.state, (), ()),
+            Observed([], [], self.state, (), (), self.contents),
         )
 
     def difference(
@@ -241,12 +244,25 @@ class Observed:
                 overwritten = other.wrote[number] and not self.wrote[number]
                 kind = INPUT_OVERWRITTEN if overwritten else "an input is left otherwise"
                 return ValueDifference(kind, f"call {number}: {found.detail}")
-        # Digests cannot be compared with a tolerance, but types and shapes can without one.
-        seen = _kinds if tolerance else tuple
-        if seen(self.state) != seen(other.state):
+        if not self._leaves_as(other, tolerance):
             detail = f"changed {list(other.state)}, should be {list(self.state)}"
             return ValueDifference("state is left otherwise", detail)
         return None
+
+    def _leaves_as(self, other: Observed, tolerance: float | None) -> bool:
+        """Whether each tensor that was changed has its like among the other's."""
+        if not tolerance or self.state == other.state:
+            return self.state == other.state
+        if any(self.drew):  # what was drawn may be in the state
+            return _kinds(self.state) == _kinds(other.state)
+        left = list(other.contents)
+        for one in self.contents:
+            same = (n for n, got in enumerate(left) if not _leaf_difference(one, got, tolerance))
+            place = next(same, None)
+            if place is None:
+                return False
+            del left[place]
+        return not left
 
 
 def differences(
@@ -325,8 +341,16 @@ def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = 
             first_difference(_tensors(call), _tensors(given[0]), may_be_empty=True) is not None
         )
     after = _contents(module)
-    changed = sorted(after[name] for name in after if after[name] != before.get(name))
-    return Observed(returned, inputs, tuple(changed), tuple(drew), tuple(wrote))
+    changed = sorted((after[name], name) for name in after if after[name] != before.get(name))
+    tensors = dict(_state_of(module))
+    return Observed(
+        returned,
+        inputs,
+        tuple(digest for digest, _ in changed),
+        tuple(drew),
+        tuple(wrote),
+        tuple(tensors[name].detach().clone() for _, name in changed),
+    )
 
 
 def _tensors(call: Inputs) -> list[Any]:
@@ -342,8 +366,11 @@ def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:
 
 
 def _contents(module: torch.nn.Module) -> dict[str, str]:
-    tensors = [*module.named_parameters(), *module.named_buffers()]
-    return {name: content_digest(tensor) for name, tensor in tensors}
+    return {name: content_digest(tensor) for name, tensor in _state_of(module)}
+
+
+def _state_of(module: torch.nn.Module) -> Iterable[tuple[str, torch.Tensor]]:
+    return itertools.chain(module.named_parameters(), module.named_buffers())
 
 
 def content_digest(tensor: torch.Tensor) -> str:
