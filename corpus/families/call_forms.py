@@ -325,3 +325,53 @@ def ranges_given_to_save() -> Program:
         bounds=BOUNDS,
         given_to_save=with_ranges,
     )
+
+
+class Sums(torch.nn.Module):
+    """Adds up two lists of rows of their own lengths."""
+
+    def forward(self, x: torch.Tensor, *, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) + (a * 2).sum(0) - (b * 3).sum(0)
+
+
+@case(
+    Family.INTERFACES,
+    catches="ranges of keywords in another order, of which each takes the other's",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,  # where `compile` reads ranges
+)
+def ranges_of_keywords_in_another_order() -> Program:
+    few = torch.export.Dim("few", min=BOUNDS[0], max=BOUNDS[1])
+    many = torch.export.Dim("many", min=BOUNDS[0], max=2 * BOUNDS[1])
+    return Program(
+        keyword_floats([(2, 8)], b=(DYNAMIC, 8), a=(DYNAMIC, 8)),
+        model=Sums(),
+        dynamic_shapes={"x": None, "a": {0: few}, "b": {0: many}},
+        bounds=BOUNDS,
+        ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
+    )
+
+
+class Masked(torch.nn.Module):
+    def forward(self, *, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x + 1) * mask
+
+
+@case(
+    Family.INTERFACES,
+    catches="ranges of a model that takes keywords alone: left out, and the program is static",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def ranges_of_keywords_alone() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        keyword_floats([], x=(DYNAMIC, 8), mask=(DYNAMIC, 8)),
+        model=Masked(),
+        dynamic_shapes={"x": {0: rows}, "mask": {0: rows}},
+        bounds=BOUNDS,
+    )

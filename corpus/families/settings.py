@@ -147,3 +147,15 @@ def engine_from_the_cache() -> Program:
 )
 def engines_set_up_late() -> Program:
     return Program(floats((2, 8)), model=Alternating(2))
+
+
+@case(
+    Family.SETTINGS,
+    catches="a file of the user's that is saved with the program, such as the names of classes",
+    fallback=[RELU],
+    wiring=True,
+    save_keywords={"extra_files": {"labels.txt": "cat,dog"}},
+    lanes=PACKAGE,
+)
+def labels_saved_with_the_program() -> Program:
+    return Program(floats((2, 8)), model=Alternating(2))

@@ -6,7 +6,7 @@ import errno
 import filecmp
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class RoundTrip:
 
     All fields are None where it was not exported. ``come_back`` is applied to a cross-compiled
     program once it is loaded; before that it holds no engines, so no oracle looks at it.
+    ``extra_files`` are the user's own files that are asked for, as they came back with it.
     """
 
     exported: ExportedProgram | None = None
@@ -37,6 +38,7 @@ class RoundTrip:
     # The programs that two archives of it load as, if the bytes of the archives differ.
     saved_twice: tuple[ExportedProgram, ExportedProgram] | None = None
     archive_bytes: int | None = None
+    extra_files: dict[str, str] = field(default_factory=dict)
 
     @property
     def reached(self) -> Stage:

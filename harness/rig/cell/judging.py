@@ -95,15 +95,19 @@ def about_loaded(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answe
     ran = back.results is not None
     of_program = _of_program(prepared, route, back.reloaded, Stage.LOAD, ran=ran)
 
-    def also(oracle: Oracle, find: Findings) -> Findings:
-        return lambda: itertools.chain(of_program[oracle](), find())
+    def also(oracle: Oracle, *finds: Findings) -> Findings:
+        return lambda: itertools.chain(of_program[oracle](), *(find() for find in finds))
 
     return _ask(
         {
             **of_program,
             Oracle.VALUES: lambda: _program_values(prepared, route, back),
             Oracle.SIGNATURE: also(Oracle.SIGNATURE, lambda: _refusal(prepared, route, back)),
-            Oracle.STATE: also(Oracle.STATE, lambda: _state_of_module(prepared, route, back)),
+            Oracle.STATE: also(
+                Oracle.STATE,
+                lambda: _state_of_module(prepared, route, back),
+                lambda: _extra_files(prepared, route, back),
+            ),
             Oracle.UNFLATTEN: lambda: _unflatten(prepared, route, back),
             Oracle.DETERMINISM: lambda: _saves(back),
         }
@@ -295,6 +299,16 @@ def _signature(
         # A packing that the compiled module has already is a fault of compiling, not of saving.
         found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
     yield from found
+
+
+def _extra_files(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
+    """The user's own files that were given to `save`, and did not come back with the program."""
+    if back.reloaded is None or route is Route.EXPORTED:  # which gives a program alone
+        return
+    given = dict(prepared.case.save_keywords).get("extra_files", {})
+    for name in given:
+        if back.extra_files.get(name) != given[name]:
+            yield Finding(Stage.LOAD, "a file saved with the program is lost", name)
 
 
 def _refusal(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:

@@ -47,7 +47,8 @@ def run_package_cell(
     route = key.route
     if route is Route.COMPILE:
         return _compiled(prepared, key, clock)
-    inlining, back = Inlining(), RoundTrip()
+    extra = dict(prepared.case.save_keywords).get("extra_files", {})
+    inlining, back = Inlining(), RoundTrip(extra_files=dict.fromkeys(extra, ""))
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         archive = Path(folder) / "program.pt2"
         told: list[str] = []
@@ -126,7 +127,7 @@ def _look_at_it_here(back: RoundTrip, loaded: Loaded, archive: Path, clock: Stag
         return loaded.ended
     try:
         with clock.during(Stage.LOAD):
-            back.reloaded = torch.export.load(archive)
+            back.reloaded = torch.export.load(archive, extra_files=back.extra_files or None)
             back.callable = back.reloaded.module()
         back.results = loaded.results
         compare_archives(back, archive, archive.parent / "again" / archive.name, clock)
