@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
-from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
 from corpus.inputs import DYNAMIC, dynamic_size, floats, keyword_floats
 from corpus.structures import DataPair
@@ -289,89 +285,3 @@ class TupleOfOne(torch.nn.Module):
 )
 def tuple_of_one() -> Program:
     return Program(floats((2, 8)), model=TupleOfOne())
-
-
-def with_ranges(given: Inputs) -> Inputs:
-    """The same, each tensor by the range of its batch, as `compile` takes it."""
-    package: Any = importlib.import_module("torch_tensorrt")
-
-    def described(tensor: torch.Tensor) -> Any:
-        low, high = ((size, *tensor.shape[1:]) for size in BOUNDS)
-        return package.Input(min_shape=low, opt_shape=tuple(tensor.shape), max_shape=high)
-
-    kwargs = {name: described(each) for name, each in given.kwargs.items()}
-    return Inputs(tuple(map(described, given.args)), kwargs)
-
-
-class Gate(torch.nn.Module):
-    def forward(self, x: torch.Tensor, *, gate: torch.Tensor) -> torch.Tensor:
-        return torch.relu(gate + 1) * x
-
-
-@case(
-    Family.INTERFACES,
-    catches="ranges that `save` is given as `Input`s, of which it forgets those of keywords",
-    fallback=[RELU],
-    wiring=True,
-    dynamic=True,
-    lanes=PACKAGE_ALONE,  # where `save` reads ranges
-)
-def ranges_given_to_save() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    return Program(
-        keyword_floats([(DYNAMIC, 8)], gate=(DYNAMIC, 8)),
-        model=Gate(),
-        dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
-        bounds=BOUNDS,
-        given_to_save=with_ranges,
-    )
-
-
-class Sums(torch.nn.Module):
-    """Adds up two lists of rows of their own lengths."""
-
-    def forward(self, x: torch.Tensor, *, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        return torch.relu(x + 1) + (a * 2).sum(0) - (b * 3).sum(0)
-
-
-@case(
-    Family.INTERFACES,
-    catches="ranges of keywords in another order, of which each takes the other's",
-    fallback=[RELU],
-    wiring=True,
-    dynamic=True,
-    lanes=PACKAGE_ALONE,  # where `compile` reads ranges
-)
-def ranges_of_keywords_in_another_order() -> Program:
-    few = torch.export.Dim("few", min=BOUNDS[0], max=BOUNDS[1])
-    many = torch.export.Dim("many", min=BOUNDS[0], max=2 * BOUNDS[1])
-    return Program(
-        keyword_floats([(2, 8)], b=(DYNAMIC, 8), a=(DYNAMIC, 8)),
-        model=Sums(),
-        dynamic_shapes={"x": None, "a": {0: few}, "b": {0: many}},
-        bounds=BOUNDS,
-        ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
-    )
-
-
-class Masked(torch.nn.Module):
-    def forward(self, *, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return torch.relu(x + 1) * mask
-
-
-@case(
-    Family.INTERFACES,
-    catches="ranges of a model that takes keywords alone: left out, and the program is static",
-    fallback=[RELU],
-    wiring=True,
-    dynamic=True,
-    lanes=PACKAGE_ALONE,
-)
-def ranges_of_keywords_alone() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    return Program(
-        keyword_floats([], x=(DYNAMIC, 8), mask=(DYNAMIC, 8)),
-        model=Masked(),
-        dynamic_shapes={"x": {0: rows}, "mask": {0: rows}},
-        bounds=BOUNDS,
-    )

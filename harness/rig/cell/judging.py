@@ -294,10 +294,14 @@ def _signature(
     prepared: PreparedCase, route: Route, program: ExportedProgram, stage: Stage
 ) -> Iterator[Finding]:
     ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
-    found = list(signature.check_program(program, prepared.specs, ranges, stage))
+    own = None
+    if prepared.captured.exported is not None and prepared.captured.program.shapes_for_save is None:
+        own = len(signature.sizes_that_vary(prepared.captured.exported))
+    found = list(signature.check_program(program, prepared.specs, ranges, stage, own))
     if found and prepared.packed_otherwise is not None:
         # A packing that the compiled module has already is a fault of compiling, not of saving.
-        found = list(signature.check_program(program, prepared.packed_otherwise, ranges, stage))
+        packed = prepared.packed_otherwise
+        found = list(signature.check_program(program, packed, ranges, stage, own))
     yield from found
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import sympy
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
@@ -30,12 +31,14 @@ def check_program(
     specs: tuple[pytree.TreeSpec, pytree.TreeSpec],
     ranges: Sequence[tuple[int, int | None]],
     stage: Stage,
+    own: int | None = None,
 ) -> Iterator[Finding]:
     """Findings in a program's call interface and range constraints.
 
     Args:
         ranges: those of the dynamic dimensions, of which each has one; the upper bound is None if
             the user states none.
+        own: how many sizes of the model's inputs vary on their own; None if nobody knows.
     """
     in_spec, out_spec = specs
     signature = program.graph_signature
@@ -56,7 +59,28 @@ def check_program(
     if found.out_spec != out_spec:
         yield Finding(stage, "output structure differs", f"{found.out_spec}, should be {out_spec}")
     if ranges:
-        yield from _check_ranges(program, ranges, stage)
+        symbols = sizes_that_vary(program)
+        if own is not None and len(symbols) > own:
+            detail = f"{', '.join(sorted(map(str, symbols)))} vary on their own, should be {own}"
+            yield Finding(stage, "sizes that are one vary on their own", detail)
+        yield from _check_ranges(program, symbols, ranges, stage)
+
+
+def sizes_that_vary(program: ExportedProgram) -> set[sympy.Symbol]:
+    """The symbols of the sizes of a program's user inputs, such as that of a batch."""
+    users = {
+        spec.arg.name
+        for spec in program.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT
+    }
+    return {
+        symbol
+        for node in program.graph.nodes
+        if node.op == "placeholder" and node.name in users
+        for size in getattr(node.meta.get("val"), "shape", ())
+        if isinstance(size, torch.SymInt)
+        for symbol in size.node.expr.free_symbols
+    }
 
 
 def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
@@ -73,21 +97,11 @@ def _keywords_sorted(spec: pytree.TreeSpec) -> pytree.TreeSpec:
 
 
 def _check_ranges(
-    program: ExportedProgram, ranges: Sequence[tuple[int, int | None]], stage: Stage
+    program: ExportedProgram,
+    symbols: set[sympy.Symbol],
+    ranges: Sequence[tuple[int, int | None]],
+    stage: Stage,
 ) -> Iterator[Finding]:
-    users = {
-        spec.arg.name
-        for spec in program.graph_signature.input_specs
-        if spec.kind is InputKind.USER_INPUT
-    }
-    symbols = {
-        symbol
-        for node in program.graph.nodes
-        if node.op == "placeholder" and node.name in users
-        for size in getattr(node.meta.get("val"), "shape", ())
-        if isinstance(size, torch.SymInt)
-        for symbol in size.node.expr.free_symbols
-    }
     if not symbols:
         yield Finding(stage, "the dynamic dimension became static", str(program.range_constraints))
     for symbol in sorted(symbols, key=str):

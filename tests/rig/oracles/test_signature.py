@@ -133,3 +133,21 @@ def test_a_buffer_whose_update_is_declared_twice_is_found():
     outputs.insert(0, outputs[0])
     found = kinds(program, expected, bounds=None)
     assert found == {"an update of one tensor is declared more than once"}
+
+
+class Masked(torch.nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, mask])  # which does not ask that they are of one size
+
+
+@pytest.mark.parametrize(
+    ("shared", "found"), [(True, set()), (False, {"sizes that are one vary on their own"})]
+)
+def test_a_batch_of_two_inputs_that_became_two_batches_is_a_finding(shared, found):
+    rows = torch.export.Dim("rows", min=2, max=8)
+    other = rows if shared else torch.export.Dim("other", min=2, max=8)
+    inputs = torch.ones(3, 2), torch.ones(3, 2)
+    program = torch.export.export(Masked(), inputs, dynamic_shapes=({0: rows}, {0: other}))
+    expected = signature.expected_specs(Inputs(inputs), Masked()(*inputs))
+    told = signature.check_program(program, expected, [(2, 8)], Stage.LOAD, own=1)
+    assert {finding.kind for finding in told} == found
