@@ -22,7 +22,7 @@ from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
 from harness.rig.capture.fallbacks import fallbacks_meant
-from harness.rig.capture.sizes import apart, ranges_tried, user_values
+from harness.rig.capture.sizes import apart, indices_within, ranges_tried, user_values
 from harness.rig.capture.split import split_module
 from harness.wire.routes import Route
 
@@ -153,7 +153,8 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
     if is_from_elsewhere(case):
         fallback, unnamed = fallbacks_meant(case, exported)
         case = dataclasses.replace(case, fallback=fallback)
-    calls = _sizes_apart(program, exported, calls)
+    apart = _sizes_apart(program, exported, calls)
+    calls = _taken_by(model, apart, calls) if is_from_elsewhere(case) else apart
     return CapturedProgram(
         case, program, model, exported, calls, unnamed=unnamed, export_s=export_s
     )
@@ -221,6 +222,26 @@ def _sizes_apart(
         smallest = program.inputs(torch.Generator().manual_seed(0), program.bounds[0])
         ranges = ranges_tried(values, smallest, largest)
     return example, apart(values, largest, program.bounds, middle, ranges) or second, largest
+
+
+def _taken_by(
+    model: torch.nn.Module, apart: tuple[Inputs, ...], plain: tuple[Inputs, ...]
+) -> tuple[Inputs, ...]:
+    """The calls whose sizes differ, if a user's model takes them; else the plain ones.
+
+    What is cut to another size may be what an index points at, as nodes are by the edges of a
+    graph: such an index is made to point at what is left.
+    """
+    first, second, last = apart
+    for call in (second, indices_within(second)) if second is not plain[1] else ():
+        own = copy.deepcopy(call)
+        try:
+            with torch.no_grad():
+                copy.deepcopy(model)(*own.args, **own.kwargs)
+        except Exception:  # noqa: BLE001 - a user's own, which may raise anything
+            continue
+        return first, call, last
+    return plain
 
 
 def _tell_state_apart(model: torch.nn.Module) -> None:

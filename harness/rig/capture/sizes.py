@@ -71,6 +71,21 @@ def apart(
     return Inputs(args, kwargs)
 
 
+def indices_within(call: Inputs) -> Inputs:
+    """The call with every whole number below the smallest size that a tensor of it has."""
+    leaves, spec = pytree.tree_flatten((call.args, dict(call.kwargs)))
+    sizes = [size for leaf in leaves for size in getattr(leaf, "shape", ()) if size]
+
+    def within(leaf: Any) -> Any:
+        whole = isinstance(leaf, torch.Tensor) and not (
+            leaf.is_floating_point() or leaf.is_complex() or leaf.dtype is torch.bool
+        )
+        return leaf % min(sizes) if whole else leaf
+
+    args, kwargs = pytree.tree_unflatten([within(leaf) for leaf in leaves], spec)
+    return Inputs(args, kwargs)
+
+
 def _first(low: int, high: int, but: int, count: int) -> list[int]:
     """The first sizes of a range, which may be of millions, without one of them."""
     sizes = (size for size in range(low, high + 1) if size != but)
@@ -85,9 +100,12 @@ def ranges_tried(
     ranges = {}
     for value, small, large in zip(values, low, high, strict=True):
         for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
-            expr = size.node.expr if isinstance(size, torch.SymInt) else None
-            if isinstance(expr, sympy.Symbol):
-                ranges[expr] = small.shape[axis], large.shape[axis]
+            expr = size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(0)
+            if len(expr.free_symbols) == 1:  # a size, or as of 16 * hops a multiple of one
+                (symbol,) = expr.free_symbols
+                factor, offset = expr.coeff(symbol), expr.subs(symbol, 0)
+                least, most = ((n.shape[axis] - offset) / factor for n in (small, large))
+                ranges[symbol] = int(least), int(most)
     return ranges
 
 

@@ -102,14 +102,24 @@ def _bind_symbols(
     """The value of every symbol in this run, taken from the first node that has the symbol.
 
     For a dynamic dimension that node is a placeholder; for a size or a fraction that depends on the
-    data, it is the op that makes it.
+    data, it is the op that makes it. A symbol that no size has alone, as where one is eight times
+    as many rows, is what an input's size says that it is.
     """
     sizes: dict[sympy.Symbol, sympy.Number] = {}
+    multiples: list[tuple[sympy.Expr, int]] = []
     for node, value in values.items():
         meta = node.meta.get("val")
         for stated, actual in _sizes_of(meta, value):
             if isinstance(stated.node.expr, sympy.Symbol):
                 sizes.setdefault(stated.node.expr, sympy.sympify(actual))
+            elif node.op == "placeholder":
+                multiples.append((stated.node.expr, actual))
+    for expression, actual in multiples:
+        unknown = expression.free_symbols - sizes.keys()
+        if len(unknown) == 1 and expression.is_polynomial(*unknown):
+            solved = sympy.solve(expression.subs(sizes) - actual, *unknown)
+            if len(solved) == 1 and solved[0].is_integer:
+                sizes[unknown.pop()] = solved[0]
     return sizes
 
 

@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import DYNAMIC, floats
 from harness.rig.capture.capture import capture
-from harness.rig.capture.sizes import apart, user_values
+from harness.rig.capture.sizes import apart, indices_within, ranges_tried, user_values
 from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
@@ -124,3 +124,30 @@ def test_swapped_symbols_in_metadata_are_seen_by_the_oracle_on_metadata(prepared
     right = cell_record(case, BuiltinInliner("positional")).verdict(Oracle.METADATA)
     wrong = cell_record(case, SwapsMetadata()).verdict(Oracle.METADATA)
     assert (right.label, wrong.label) == ("ok", "wrong-metadata@export")
+
+
+def test_indices_of_a_user_s_own_point_at_what_is_left():
+    nodes, edges = torch.randn(2, 3), torch.tensor([[0, 7, 83], [99, 1, 4]])
+    args = indices_within(Inputs((nodes, edges, torch.tensor([True, False])))).args
+    assert args[0] is nodes
+    assert args[1].tolist() == [[0, 1, 1], [1, 1, 0]]
+    assert args[2].tolist() == [True, False]
+
+
+class Frames(torch.nn.Module):
+    def forward(self, wave: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        return wave.sum() + lengths
+
+
+def test_a_size_that_is_a_multiple_keeps_within_its_own_range():
+    hops, rows = torch.export.Dim("hops", min=7, max=100), torch.export.Dim("rows", min=2, max=8)
+    inputs = [Inputs((torch.ones(16 * n), torch.ones(m))) for n, m in ((20, 3), (7, 2), (100, 8))]
+    program = torch.export.export(
+        Frames(), inputs[0].args, dynamic_shapes=({0: 16 * hops}, {0: rows})
+    )
+    values = user_values(program, program.graph)
+    ranges = ranges_tried(values, *inputs[1:])
+    assert sorted(ranges.values()) == [(2, 8), (7, 100)]
+    call = apart(values, inputs[2], (2, 100), 20, ranges)
+    assert call is not None
+    assert call.args[0].shape[0] in range(7 * 16, 100 * 16 + 1, 16)

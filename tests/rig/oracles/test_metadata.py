@@ -173,3 +173,22 @@ def test_a_fraction_that_the_data_decide_is_what_its_op_made_of_them():
     given = (torch.ones(3), torch.tensor(0.37))
     program = torch.export.export(Scaled(), given)
     assert list(metadata.check_program(program, Inputs(given), Stage.LOAD)) == []
+
+
+class Patches(torch.nn.Module):
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return image.reshape(-1, 8).sum(1)
+
+
+def test_a_size_that_is_a_multiple_of_what_no_input_has_alone_is_what_the_input_says():
+    rows = torch.export.Dim("rows", min=2, max=12)
+    shapes = ({0: 8 * rows},)
+    program = torch.export.export(Patches(), (torch.ones(32),), dynamic_shapes=shapes)
+    assert kinds_at(program, torch.ones(48)) == set()
+    returned = node_of(program, "sum_1")
+    returned.meta["val"] = returned.meta["val"].new_empty(4)
+    assert kinds_at(program, torch.ones(48)) == {"op: another shape"}
+
+
+def kinds_at(program: ExportedProgram, image: torch.Tensor) -> set[str]:
+    return {found.kind for found in metadata.check_program(program, Inputs((image,)), Stage.EXPORT)}
