@@ -67,7 +67,7 @@ PACKING = Mend(
     "call it, save it by every call, load it, and call it twice.",
     uncovered='output_format="aot_inductor", which is warned of as before. A model with state that '
     "returns a class that torch cannot write to a file, and that was saved as a tuple, is refused "
-    "now, as one without state is: the class has to be registered. By this mend alone a "'
+    "now, as one without state is: the class has to be registered. By this mend alone a "
     "buffer that is written beside a pair of inputs, whose every call raised, comes as far as "
     "copy-back-in-memory, which never updates it; and state beside two inputs of one dynamic size, "
     "saved by use_legacy_exporter=False, as far as argument-names-forgotten: the mend of either "

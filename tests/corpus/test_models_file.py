@@ -281,6 +281,37 @@ def test_dimensions_of_their_own_ranges_are_tried_within_them(file, tmp_path):
     assert ask_rig(sys.executable, "cases", corpus=[place])[0]["dynamic"]
 
 
+def test_indices_point_at_what_is_left_where_sizes_are_tried_apart(file, tmp_path):
+    place = file('[graph]\nmodel = "graph.py:Sums"\ndynamic = ["nodes:0=2:40", "edges:1=2:60"]\n')
+    (tmp_path / "graph.py").write_text(
+        "import torch\n"
+        "class Sums(torch.nn.Module):\n"
+        "    def forward(self, nodes, edges):\n"
+        "        return torch.relu(nodes[edges[0]] - nodes[edges[1]])\n"
+        "def example(size=7):\n"
+        "    return torch.randn(size, 4), torch.randint(0, size, (2, 18))\n"
+    )
+    assert "relu" in split(place, "graph")
+
+
+def test_a_multiple_of_a_size_is_tried_within_its_own_range(file, tmp_path):
+    place = file('[waves]\nmodel = "waves.py:Frames"\ndynamic = ["waves.py:shapes"]\n')
+    (tmp_path / "waves.py").write_text(
+        "import torch\n"
+        "class Frames(torch.nn.Module):\n"
+        "    def forward(self, wave, lengths):\n"
+        "        assert wave.shape[1] >= 7 * 16\n"
+        "        return torch.relu(wave) * lengths[:, None]\n"
+        "def example(size=20):\n"
+        "    return torch.randn(3, 16 * size), torch.ones(3)\n"
+        "def shapes():\n"
+        "    hops = torch.export.Dim('hops', min=7, max=100)\n"
+        "    rows = torch.export.Dim('rows', min=2, max=8)\n"
+        "    return {'wave': {0: rows, 1: 16 * hops}, 'lengths': {0: rows}}\n"
+    )
+    assert "relu" in split(place, "waves")
+
+
 @pytest.fixture
 def archived(tmp_path):
     """An archive of two dynamic sizes, one of which has no upper bound."""
