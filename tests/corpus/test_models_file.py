@@ -9,6 +9,7 @@ import torch
 from corpus.case import Case, Family, Origin
 from corpus.user_model import ModelEntry, UserModel, WrongModel
 from harness.base.errors import UsageError
+from harness.rig.capture import capture as capturing
 from harness.rig.capture.capture import capture
 from harness.toolchain.rig_client import ask_rig, read_corpus, split_text
 
@@ -281,35 +282,50 @@ def test_dimensions_of_their_own_ranges_are_tried_within_them(file, tmp_path):
     assert ask_rig(sys.executable, "cases", corpus=[place])[0]["dynamic"]
 
 
-def test_indices_point_at_what_is_left_where_sizes_are_tried_apart(file, tmp_path):
-    place = file('[graph]\nmodel = "graph.py:Sums"\ndynamic = ["nodes:0=2:40", "edges:1=2:60"]\n')
-    (tmp_path / "graph.py").write_text(
-        "import torch\n"
-        "class Sums(torch.nn.Module):\n"
-        "    def forward(self, nodes, edges):\n"
-        "        return torch.relu(nodes[edges[0]] - nodes[edges[1]])\n"
-        "def example(size=7):\n"
-        "    return torch.randn(size, 4), torch.randint(0, size, (2, 18))\n"
-    )
-    assert "relu" in split(place, "graph")
+SIZES = """
+import torch
+
+class Sums(torch.nn.Module):
+    def forward(self, nodes, edges):
+        return torch.relu(nodes[edges[0]] - nodes[edges[1]])
+
+def graph(size=7):
+    return torch.randn(size, 4), torch.randint(0, size, (2, 18))
+
+class Frames(torch.nn.Module):
+    def forward(self, wave, lengths):
+        return torch.relu(wave) * lengths[:, None]
+
+def waves(size=20):
+    return torch.randn(3, 16 * size), torch.ones(3)
+
+def multiples():
+    hops = torch.export.Dim("hops", min=7, max=100)
+    rows = torch.export.Dim("rows", min=2, max=8)
+    return {"wave": {0: rows, 1: 16 * hops}, "lengths": {0: rows}}
+"""
 
 
-def test_a_multiple_of_a_size_is_tried_within_its_own_range(file, tmp_path):
-    place = file('[waves]\nmodel = "waves.py:Frames"\ndynamic = ["waves.py:shapes"]\n')
-    (tmp_path / "waves.py").write_text(
-        "import torch\n"
-        "class Frames(torch.nn.Module):\n"
-        "    def forward(self, wave, lengths):\n"
-        "        assert wave.shape[1] >= 7 * 16\n"
-        "        return torch.relu(wave) * lengths[:, None]\n"
-        "def example(size=20):\n"
-        "    return torch.randn(3, 16 * size), torch.ones(3)\n"
-        "def shapes():\n"
-        "    hops = torch.export.Dim('hops', min=7, max=100)\n"
-        "    rows = torch.export.Dim('rows', min=2, max=8)\n"
-        "    return {'wave': {0: rows, 1: 16 * hops}, 'lengths': {0: rows}}\n"
-    )
-    assert "relu" in split(place, "waves")
+@pytest.mark.parametrize(
+    ("model", "inputs", "dynamic", "ranges"),
+    [
+        ("Sums", "graph", ("nodes:0=2:40", "edges:1=2:60"), ((2, 40), None)),
+        ("Frames", "waves", ("sizes.py:multiples",), ((2, 8), (7 * 16, 100 * 16))),
+    ],
+)
+def test_sizes_of_a_user_s_own_are_tried_apart_as_its_model_takes_them(
+    tmp_path, monkeypatch, model, inputs, dynamic, ranges
+):
+    monkeypatch.setattr(capturing, "is_from_elsewhere", lambda _: True)
+    (tmp_path / "sizes.py").write_text(SIZES)
+    entry = ModelEntry("sized", f"sizes.py:{model}", f"sizes.py:{inputs}", (), dynamic)
+    build = UserModel(entry, tmp_path, {}).program
+    captured = capture(Case("sized", Family.FOUND, Origin.EXPORTED, "sizes", build), "nonstrict")
+    for call in captured.calls:
+        captured.eager(*call.args)
+        for size, tried in zip(call.args[0].shape, ranges, strict=True):
+            assert tried is None or tried[0] <= size <= tried[1]
+    assert len({call.args[0].shape for call in captured.calls}) == 3
 
 
 @pytest.fixture
