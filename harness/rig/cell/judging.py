@@ -9,7 +9,10 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
+import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
@@ -38,6 +41,8 @@ from harness.wire.oracles import INLINED, Oracle
 from harness.wire.records import Verdict, not_applicable
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage
+
+_DIM_HINT: Final = type(torch.export.Dim.AUTO)
 
 Findings = Callable[[], Iterator[Finding]]
 
@@ -294,15 +299,26 @@ def _signature(
     prepared: PreparedCase, route: Route, program: ExportedProgram, stage: Stage
 ) -> Iterator[Finding]:
     ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
-    own = None
-    if prepared.captured.exported is not None and prepared.captured.program.shapes_for_save is None:
-        own = len(signature.sizes_that_vary(prepared.captured.exported))
+    own = _sizes_of_their_own(prepared)
     found = list(signature.check_program(program, prepared.specs, ranges, stage, own))
     if found and prepared.packed_otherwise is not None:
         # A packing that the compiled module has already is a fault of compiling, not of saving.
         packed = prepared.packed_otherwise
         found = list(signature.check_program(program, packed, ranges, stage, own))
     yield from found
+
+
+def _sizes_of_their_own(prepared: PreparedCase) -> int | None:
+    """How many sizes vary on their own; None where the user leaves it to export to find that out.
+
+    What export finds it reads off the ops, and those of an engine nobody sees.
+    """
+    captured = prepared.captured
+    shapes = captured.program.dynamic_shapes, captured.program.shapes_for_save
+    left_open = any(isinstance(leaf, _DIM_HINT) for leaf in pytree.tree_leaves(shapes))
+    if captured.exported is None or shapes[1] is not None or left_open:
+        return None
+    return len(signature.sizes_that_vary(captured.exported))
 
 
 def _extra_files(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[Finding]:
