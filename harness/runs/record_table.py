@@ -7,12 +7,14 @@ back from the table, except for the evidence. A run is published in this form.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,6 +35,7 @@ from harness.wire.vocabulary import COMPILE_PARTS, CellState, Stage
 MISSING = "missing"
 
 
+@functools.cache
 def _seconds_column(stage: str) -> str:
     return f"seconds_{stage.replace('-', '_')}"
 
@@ -68,6 +71,14 @@ _COLUMNS = pa.schema(
     metadata={"schema": str(SCHEMA)},
 )
 
+_OF_A_VERDICT = ("oracle", "outcome", "symptom", "stage", "message", "label", "harm", "raised")
+_SAID_COLUMNS, _HEAD_COLUMNS = (
+    pa.schema([field for field in _COLUMNS if (field.name in _OF_A_VERDICT) is of])
+    for of in (True, False)
+)
+#: Cells that are a table in memory at a time.
+_AT_ONCE = 100_000
+
 # Columns that older runs do not have.
 _ADDED_LATER = (
     "carried_bytes",
@@ -92,12 +103,27 @@ def record_table(
     family and origin of a case that ``cases`` lacks.
     """
     known = {case.name: case for case in cases}
-    rows = [
-        {"run_id": run_id, **row}
-        for cell in plan
-        for row in _rows(cell, records.get(cell.key.cell_id), known.get(cell.key.case))
-    ]
-    return pa.Table.from_pylist(rows, schema=_COLUMNS)
+    heads, said = [], []
+    rows: list[range] = []  # of `said`, for each cell
+    # Most cells repeat what another one says, so the rows of each saying are made once.
+    first: dict[object, range] = {}
+    for cell in plan:
+        record = records.get(cell.key.cell_id)
+        heads.append({"run_id": run_id, **_head(cell, record, known.get(cell.key.case))})
+        saying = _saying(record)
+        if saying not in first:
+            told = _said(record)
+            first[saying] = range(len(said), len(said) + len(told))
+            said += told
+        rows.append(first[saying])
+    of_cells = pa.array(np.repeat(np.arange(len(rows)), [len(each) for each in rows]))
+    of_said = pa.array(np.array([at for each in rows for at in each], dtype="int64"))
+    parts = (
+        pa.Table.from_pylist(heads, schema=_HEAD_COLUMNS).take(of_cells),
+        pa.Table.from_pylist(said, schema=_SAID_COLUMNS).take(of_said),
+    )
+    columns = {name: part[name] for part in parts for name in part.column_names}
+    return pa.Table.from_arrays([columns[name] for name in _COLUMNS.names], schema=_COLUMNS)
 
 
 def parquet_bytes(
@@ -106,9 +132,12 @@ def parquet_bytes(
     cases: Sequence[CaseInfo],
     run_id: str,
 ) -> bytes:
-    """`record_table` as the content of a Parquet file."""
+    """`record_table` as the content of a Parquet file, a part of the cells at a time."""
     buffer = io.BytesIO()
-    pq.write_table(record_table(plan, records, cases, run_id), buffer)
+    with pq.ParquetWriter(buffer, _COLUMNS) as writer:
+        for start in range(0, len(plan), _AT_ONCE):
+            part = plan[start : start + _AT_ONCE]
+            writer.write_table(record_table(part, records, cases, run_id))
     return buffer.getvalue()
 
 
@@ -180,9 +209,8 @@ def _record(
     )
 
 
-def _rows(
-    cell: PlannedCell, record: CellRecord | None, case: CaseInfo | None
-) -> Iterator[dict[str, Any]]:
+def _head(cell: PlannedCell, record: CellRecord | None, case: CaseInfo | None) -> dict[str, Any]:
+    """What is the same in each row of a cell."""
     head: dict[str, Any] = {
         "cell_id": cell.key.cell_id,
         **key_to_json(cell.key),
@@ -190,10 +218,10 @@ def _rows(
         "origin": case.origin if case else None,
         "hypothetical": cell.hypothetical,
         "measured_as": cell.measured_as,
+        "state": MISSING,
     }
     if record is None:
-        yield {**head, "state": MISSING, "outcome": MISSING, "label": MISSING, "message": ""}
-        return
+        return head
     head |= {
         "state": record.state.value,
         "archive_bytes": record.archive_bytes,
@@ -205,12 +233,24 @@ def _rows(
         "ended_at_unix_s": record.ended_at_unix_s,
         "kept_from": record.kept_from,
     }
-    head |= {_seconds_column(stage): seconds for stage, seconds in record.seconds.items()}
+    return head | {_seconds_column(stage): seconds for stage, seconds in record.seconds.items()}
+
+
+def _saying(record: CellRecord | None) -> object:
+    """What is the same for cells of which `_said` is; equal verdicts were read as one object."""
+    if record is None or record.verdicts:
+        return record and tuple(map(id, record.verdicts))
+    return record.label, record.reason
+
+
+def _said(record: CellRecord | None) -> list[dict[str, Any]]:
+    """What differs from row to row of a cell: a row a verdict, or one row without an oracle."""
+    if record is None:
+        return [{"outcome": MISSING, "label": MISSING, "message": ""}]
     if not record.verdicts:
         said = CellState.UNSUPPORTED.value if record.label == "unsupported" else MISSING
-        yield {**head, "outcome": said, "label": said, "message": record.reason}
-    for verdict in record.verdicts:
-        yield {**head, **_verdict_columns(verdict)}
+        return [{"outcome": said, "label": said, "message": record.reason}]
+    return [_verdict_columns(verdict) for verdict in record.verdicts]
 
 
 def _verdict_columns(verdict: Verdict) -> dict[str, Any]:

@@ -6,8 +6,9 @@ A known failure passes here, as it does in the gate; only what nobody expected i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
@@ -17,6 +18,8 @@ from harness.wire.builders import PINNED
 from harness.wire.records import CaseInfo, CellKey, CellRecord, SubjectSpec
 from harness.wire.vocabulary import CellState
 
+_COUNTS: Final = ("tests", "failures", "errors", "skipped")
+_NONE: Final[Mapping[str, str]] = {}
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
@@ -43,30 +46,46 @@ def junit(
     keys: dict[str, list[CellKey]] = {}
     for key in dict.fromkeys([*plan, *record_of]):
         keys.setdefault(key.subject, []).append(key)
-    xml: Any = JUnitXml("inliner regression")  # half of its methods are untyped
-    for spec in ordered_subjects(subjects):
-        suite = TestSuite(spec.subject)
-        for name, value in _versions(spec, provenance).items():
-            suite.add_property(name, _clean(value))
-        # All at once: `add_testcase` counts the whole suite again for each.
-        suite.add_testcases(
-            [
+
+    def suites() -> Iterator[TestSuite]:
+        for spec in ordered_subjects(subjects):
+            mine = (
                 _cell(key, record_of.get(key), family_of[key.case], classes.get(key.cell_id, ""))
                 for key in keys.get(spec.subject, ())
-            ]
-        )
-        xml.add_testsuite(suite)
-    if faults:
-        suite = TestSuite("expectations")
-        suite.add_testcases([_fault(reason) for reason in faults])
-        xml.add_testsuite(suite)
-    if defects:
-        suite = TestSuite("defects")
-        suite.add_testcases([_defect(*defect) for defect in defects])
-        xml.add_testsuite(suite)
-    xml.update_statistics()
-    text: bytes = xml.tostring()
-    return text.decode()
+            )
+            yield _suite(spec.subject, mine, _versions(spec, provenance))
+        if faults:
+            yield _suite("expectations", map(_fault, faults))
+        if defects:
+            yield _suite("defects", (_defect(*defect) for defect in defects))
+
+    return _whole(suites())
+
+
+def _suite(
+    name: str, cases: Iterable[TestCase], properties: Mapping[str, str] = _NONE
+) -> TestSuite:
+    suite = TestSuite(name)
+    for each, value in properties.items():
+        suite.add_property(each, _clean(value))
+    suite.add_testcases(list(cases))  # all at once: `add_testcase` counts the whole suite again
+    suite.update_statistics()
+    return suite
+
+
+def _whole(suites: Iterable[TestSuite]) -> str:
+    """The document. Of a large run no more than one suite is in memory as elements."""
+    xml: Any = JUnitXml("inliner regression")  # half of its methods are untyped
+    counts, seconds, texts = Counter[str](), 0.0, []
+    for suite in suites:
+        counts.update({name: getattr(suite, name) for name in _COUNTS})
+        seconds += suite.time
+        texts.append(suite.tostring().decode())
+    for name in _COUNTS:
+        setattr(xml, name, counts[name])
+    xml.time = round(seconds, 3)
+    head: bytes = xml.tostring()
+    return "".join((head.decode().removesuffix(" />"), ">", *texts, "</testsuites>"))
 
 
 def _versions(spec: SubjectSpec, provenance: Mapping[str, Any]) -> dict[str, str]:
