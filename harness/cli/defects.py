@@ -71,7 +71,7 @@ def defects_command(
     With --issue and --export-tests scripts are made and tried, which takes torch and a wheel.
     """
     known = read_expectations(folder, undecided=True)
-    standings = Standings(known.register, known.table)
+    standings = known.standings
     if issue or export_tests is not None:
         toolchain = toolchain_for(wheelhouse, offline)
         if export_tests is not None:

@@ -17,7 +17,6 @@ from harness.cli.common import cases_here, say
 from harness.cli.options import RESULTS
 from harness.register.defects import read_register
 from harness.register.expected import read_expectations
-from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of, changed_since, file_of
 from harness.runs.kept_cases import kept_cases
 from harness.runs.plan import asked_by
@@ -178,7 +177,7 @@ def newest_with(name: str) -> str:
     known = read_expectations(undecided=True)
     if name not in known.register.by_id:
         return ""
-    shown = Standings(known.register, known.table).newest_with(name)
+    shown = known.standings.newest_with(name)
     return shown.release if shown else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 from harness.base.errors import UsageError
 from harness.expectations import EXPECTATIONS
 from harness.register.defects import DEFECTS_FILE, Register, read_register
+from harness.register.standing import Standings
 from harness.register.table import Table
 from harness.register.table_files import read_table
 
@@ -22,6 +24,11 @@ class Expectations:
 
     register: Register
     table: Table
+
+    @functools.cached_property
+    def standings(self) -> Standings:
+        """What they say of each defect in each release."""
+        return Standings(self.register, self.table)
 
     def met_by(self, cases: Collection[tuple[str, str]]) -> Expectations:
         """The same with those defects alone that any of these cases shows in any release.

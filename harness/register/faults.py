@@ -35,20 +35,24 @@ class Fault:
 
 
 def faults_of(
-    register: Register, table: Table, judged: Collection[CellKey] = ()
+    register: Register,
+    table: Table,
+    judged: Collection[CellKey] = (),
+    standings: Standings | None = None,
 ) -> tuple[Fault, ...]:
     """Everything that contradicts itself.
 
     Args:
         judged: every cell of the pinned environment that any run judges; if empty, rows are not
             compared with them.
+        standings: those of this register and table, where they are at hand.
     """
     of_defect: dict[str, dict[Entry, frozenset[str]]] = defaultdict(dict)
     for entry, names in table.entries.items():
         if entry.fact.oracle != UNSUPPORTED and not entry.removed:
             of_defect[entry.defect][entry] = names
     faults = list(_of_rows(register, table))
-    standings = Standings(register, table)
+    standings = standings or Standings(register, table)
     for defect in register.defects:
         entries = of_defect.get(defect.id, {})
         faults += _of_defect(defect, entries, table)

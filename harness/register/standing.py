@@ -64,12 +64,12 @@ class Standings:
         self._table = table
         self.register = register
         self._builders = sorted({Builder.shared(builder) for _, builder, *_ in table.asked})
-        self._entries: dict[str, list[Entry]] = defaultdict(list)
-        for entry in table.entries:
+        self._entries: dict[str, list[tuple[Entry, frozenset[str]]]] = defaultdict(list)
+        for entry, names in table.entries.items():
             if not entry.removed and entry.fact.oracle != UNSUPPORTED:
-                self._entries[entry.defect].append(entry)
+                self._entries[entry.defect].append((entry, names))
         for name, entries in self._entries.items():
-            ordinary = [entry for entry in entries if is_ordinary(entry)]
+            ordinary = [row for row in entries if is_ordinary(row[0])]
             self._entries[name] = ordinary or entries
 
     @property
@@ -94,8 +94,7 @@ class Standings:
                 lanes=tuple(sorted({entry.place.lane for entry in shown})),
                 harm=worst_harm(self._harms(shown, release), defect),
             )
-        nearest = (self._there(entry.place, release) for entry in self._nearest(entries, release))
-        places = {place for place in nearest if place is not None}
+        places = set(self._nearest(entries, release))
         if not places:
             return Standing(defect, release, State.NOT_ASKED)
         behind: Counter[str] = Counter()
@@ -201,10 +200,12 @@ class Standings:
         """
         for route in routes:
             for place in dict.fromkeys(
-                dataclasses.replace(entry.place, lane=route.lane, route=route) for entry in shown
+                dataclasses.replace(entry.place, lane=route.lane, route=route)
+                for entry in shown
+                if asks(entry.place.case, route)
             ):
                 who = _who_answers(place, release)
-                if not asks(place.case, route) or not self._calls(place, release):
+                if not self._calls(place, release):
                     continue
                 if self._unsupported(place, who):
                     continue
@@ -236,18 +237,21 @@ class Standings:
             place = dataclasses.replace(place, lane=Lane.PACKAGE, route=Route.RETRACE)
         return self._asked(place, release)
 
-    def _nearest(self, entries: Sequence[Entry], release: str) -> list[Entry]:
-        """What shows a defect in the nearest other release: the last before, or the first after.
+    def _nearest(
+        self, entries: Sequence[tuple[Entry, frozenset[str]]], release: str
+    ) -> Iterator[Place]:
+        """Where this release answers what shows a defect in the nearest other one.
 
-        Only entries that are asked in this release count: they would show it here, or hide it.
+        That is the last release before it, or else the first after. Only entries that are asked in
+        this release count: they would show it here, or hide it.
         """
         at = self.releases.index(release)
-        asked = [entry for entry in entries if self._there(entry.place, release) is not None]
-        for other in (*reversed(self.releases[:at]), *self.releases[at + 1 :]):
-            showing = [entry for entry in asked if other in self._table.entries[entry]]
-            if showing:
-                return showing
-        return asked
+        there = ((self._there(entry.place, release), names) for entry, names in entries)
+        asked = [(place, names) for place, names in there if place is not None]
+        others = (*reversed(self.releases[:at]), *self.releases[at + 1 :])
+        shown = {name for _, names in asked for name in names}
+        nearest = next((other for other in others if other in shown), None)
+        return (place for place, names in asked if nearest is None or nearest in names)
 
     @functools.cache  # noqa: B019 - lives as long as a command
     def shown_by(self, name: str, release: str) -> tuple[Entry, ...]:
@@ -280,11 +284,12 @@ class Standings:
         )
         return tuple(sorted(set(told)))
 
+    @functools.cache  # noqa: B019 - lives as long as a command
     def _shown(self, name: str, release: str) -> list[Entry]:
         return [
             entry
-            for entry in self._entries.get(name, [])
-            if release in self._table.entries[entry] and self._asked(entry.place, release)
+            for entry, names in self._entries.get(name, [])
+            if release in names and self._asked(entry.place, release)
         ]
 
     def _harms(self, shown: Sequence[Entry], release: str) -> list[str]:
@@ -311,19 +316,24 @@ class Standings:
         """
         if self._asked(place, release):
             return place
-        kind = Builder.shared(place.builder).kind
         others = (
             dataclasses.replace(place, builder=builder)
-            for builder in self._builders
-            if builder.kind is kind
+            for builder in self._builders_asked(asked_of(place), release)
         )
         # A cell that could not be asked says nothing of the defect.
-        told = [
-            there
-            for there in others
-            if self._asked(there, release) and not self._unsupported(there, release)
-        ]
+        told = [there for there in others if not self._unsupported(there, release)]
         return told[0] if len(told) == 1 else None
+
+    @functools.cache  # noqa: B019 - lives as long as a command
+    def _builders_asked(self, where: tuple[str, str, str, str], release: str) -> list[Builder]:
+        """The builders of one kind with which a release was asked there."""
+        lane, builder, *rest = where
+        return [
+            other
+            for other in self._builders
+            if other.kind is Builder.shared(builder).kind
+            and release in self._table.asked.get((lane, other, *rest), ())
+        ]
 
     def _asked(self, place: Place, release: str) -> bool:
         return release in self._table.asked.get(asked_of(place), ())

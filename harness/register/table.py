@@ -43,6 +43,7 @@ class Entry:
     removed: bool = False  # inherited, and not there
 
 
+_NOTHING: Final[Mapping[tuple[str, str, str], Entry]] = {}
 #: Entries, each with the subjects that it holds for; `ALL` stands for every subject.
 Entries = dict[Entry, frozenset[str]]
 
@@ -68,12 +69,12 @@ class Table:
         return tuple(sorted(named - set(NAMED_SUBJECTS), key=Version))
 
     @functools.cached_property
-    def _by_case(self) -> dict[tuple[str, str], list[Entry]]:
-        by_case: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-        for entry in self.entries:
-            by_case[entry.place.lane, entry.place.case].append(entry)
+    def _by_case(self) -> dict[tuple[str, str], list[tuple[Entry, frozenset[str]]]]:
+        by_case: dict[tuple[str, str], list[tuple[Entry, frozenset[str]]]] = defaultdict(list)
+        for entry, names in self.entries.items():
+            by_case[entry.place.lane, entry.place.case].append((entry, names))
         for entries in by_case.values():
-            entries.sort(key=lambda entry: specificity(entry.place))
+            entries.sort(key=lambda row: specificity(row[0].place))
         return by_case
 
     def stands_for(self, subject: str, like: str = "") -> str:
@@ -97,9 +98,10 @@ class Table:
             inherited: leave out the entries of the place's own settings.
         """
         asked = place, subject, inherited
-        if asked not in self._told:  # a report asks for each cell many times
-            self._told[asked] = self._expected(*asked)
-        return self._told[asked]
+        told = self._told.get(asked)  # a report asks for each cell many times
+        if told is None:
+            told = self._told[asked] = self._expected(*asked) or _NOTHING
+        return told
 
     @functools.cached_property
     def _told(self) -> dict[tuple[Place, str, bool], Mapping[tuple[str, str, str], Entry]]:
@@ -109,12 +111,12 @@ class Table:
         self, place: Place, subject: str, inherited: bool
     ) -> Mapping[tuple[str, str, str], Entry]:
         shown: dict[tuple[str, str, str], Entry] = {}
-        for entry in self._by_case.get((place.lane, place.case), ()):
-            own = entry.place.settings == place.settings
-            if (own and inherited) or not _inherits(place, entry.place):
-                continue
-            subjects = self.entries[entry]
+        for entry, subjects in self._by_case.get((place.lane, place.case), ()):
             if subject not in subjects and ALL not in subjects:
+                continue
+            if not _inherits(place, entry.place):
+                continue
+            if inherited and entry.place.settings == place.settings:
                 continue
             if entry.removed:
                 shown.pop(entry.fact.seen, None)
@@ -162,9 +164,11 @@ _DEFAULTS: Final = (NONSTRICT, SEGMENT, PINNED)
 
 def _inherits(place: Place, other: Place) -> bool:
     """Whether an entry of another place holds here, unless an entry here says otherwise."""
-    return other.route in (ALL, place.route) and all(
-        theirs in (mine, default)
-        for mine, theirs, default in zip(place.settings, other.settings, _DEFAULTS, strict=True)
+    return (
+        other.route in (ALL, place.route)
+        and other.capture in (place.capture, NONSTRICT)
+        and other.builder in (place.builder, SEGMENT)
+        and other.environment in (place.environment, PINNED)
     )
 
 

@@ -18,7 +18,6 @@ from harness.catalogue.releases import Catalogue
 from harness.gate.defect_table import own_torch_in_cases
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.register.expected import read_expectations
-from harness.register.standing import Standings
 from harness.run.judged_run import JudgedRun
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.run import corpus_at, run
@@ -384,7 +383,7 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
     """What `Checked.own_torch` has, of the defects that are told of some model."""
     # What the project's own cases show: no user's table says how a defect does with another torch.
     known = read_expectations(undecided=True)
-    standings = Standings(known.register, known.table)
+    standings = known.standings
     told = {}
     for defect, release in {
         (defect.id, call.release)

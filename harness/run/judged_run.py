@@ -29,7 +29,6 @@ from harness.gate.shown_defects import shown_defects
 from harness.gate.summary import summarise
 from harness.register.expected import Expectations, read_expectations
 from harness.register.faults import Fault, faults_of
-from harness.register.standing import Standings
 from harness.runs.candidates import candidates_of
 from harness.runs.commands import Places
 from harness.runs.costs import Cost
@@ -298,7 +297,9 @@ def faults_in(expected: Expected) -> tuple[Fault, ...]:
     said = known.register, rows, asked, table.without_rows, cases, subjects
     if said not in _known_faults:
         _known_faults.clear()
-        _known_faults[said] = faults_of(known.register, table, judged_cells(cases, subjects))
+        _known_faults[said] = faults_of(
+            known.register, table, judged_cells(cases, subjects), known.standings
+        )
     return _known_faults[said]
 
 
@@ -349,7 +350,7 @@ def known_defects(
     def reach_of(key: CellKey) -> Reach:
         return observed(key) if key.case in by_name else Reach.HANDMADE
 
-    standings = Standings(known.register, known.table)
+    standings = known.standings
     counted = known_in(newest, standings, reach_of)
     inliners = {release.version: release.inliner_id for release in catalogue.releases}
     table = defect_table(standings, counted.release, inliners, reach_of, by_name, catalogue.torches)
