@@ -9,12 +9,14 @@ that its peak of memory is its own, and prints one line of JSON.
 
 import dataclasses
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from harness.base.garbage import no_collections
 from harness.catalogue.releases import load_catalogue
 from harness.register.expected import Expectations, read_expectations
 from harness.register.table import Table
@@ -128,16 +130,26 @@ def main(cells: str, folder: str, *steps: str) -> None:
 
 def one(cells: str, folder: str, step: str) -> None:
     scaled = Scaled(int(cells))
-    began, cpu = time.monotonic(), time.process_time()
-    globals()[f"{step}_step"](scaled, Path(folder))
+    began, before = time.monotonic(), seconds()
+    with no_collections():  # as the commands merge and report
+        globals()[f"{step}_step"](scaled, Path(folder))
     used = {
         "step": step,
         "cells": int(cells),
         "wall_s": round(time.monotonic() - began, 1),
-        "cpu_s": round(time.process_time() - cpu, 1),
+        "cpu_s": round(seconds() - before, 1),
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 2),
+        "forks_peak_gb": round(
+            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e9, 2
+        ),
     }
     print(json.dumps(used), flush=True)
+
+
+def seconds() -> float:
+    """The processor's seconds of this process and of the forks that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ process with other threads must not be forked.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,9 +21,13 @@ _works: list[Callable[[], object]] = []  # of forks alone: to be handed over, th
 @contextmanager
 def forked(*works: Callable[[], object]) -> Iterator[None]:
     """Do each of ``works`` in a fork while the body runs; leaving the body waits for them."""
-    with ProcessPoolExecutor(len(works), get_context("fork"), _works.extend, (works,)) as pool:
-        ended = [pool.submit(_do, number) for number in range(len(works))]
-        yield
+    gc.freeze()  # or each fork copies the pages that its collections mark
+    try:
+        with ProcessPoolExecutor(len(works), get_context("fork"), _works.extend, (works,)) as pool:
+            ended = [pool.submit(_do, number) for number in range(len(works))]
+            yield
+    finally:
+        gc.unfreeze()
     try:
         for each in ended:
             each.result()

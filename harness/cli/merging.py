@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from harness.base.garbage import no_collections
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import tell, toolchain_for
@@ -17,6 +18,7 @@ from harness.runs.merging import Part, merge
 from harness.runs.run_folder import RunFolder, RunState
 
 
+@no_collections()
 def merge_command(
     runs: Annotated[list[str], typer.Argument(help="Runs' folders or ids, two or more.")],
     allow_mismatch: option.AllowMismatch = False,

@@ -46,8 +46,9 @@ def encode_line(payload: Mapping[str, Any]) -> bytes:
         ValueError: a number in it is not finite, which JSON cannot say.
     """
     # ASCII: no payload can then hold a line break or half a character.
-    body = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    return _framed(body) + b"\n"
+    return _line(
+        json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    )
 
 
 def parse_journal(
@@ -122,7 +123,8 @@ class Journal:
         self._sync_every_s = sync_every_s
         self._synced = -math.inf
         self._descriptor = -1
-        reading = read_journal(path) if path.exists() else JournalReading((), 0)
+        # What the lines say is for whoever reads them: here they have to be whole.
+        reading = read_journal_as(path, _whole) if path.exists() else JournalReading((), 0)
         self.dropped = reading.dropped
         with written_to(path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -135,15 +137,27 @@ class Journal:
 
         Raises:
             ValueError: a payload is not JSON, or the journal is closed.
+            SurroundingsError: as `append_texts`.
+        """
+        self._append(map(encode_line, payloads))
+
+    def append_texts(self, *texts: bytes) -> None:
+        """As `append`, of payloads that are JSON text as `encode_line` makes it.
+
+        Raises:
+            ValueError: the journal is closed.
             SurroundingsError: it cannot be written. The journal is then closed, because another
                 line after a half-written one would make the file a damaged one.
         """
+        self._append(map(_line, texts))
+
+    def _append(self, lines: Iterable[bytes]) -> None:
         if self._descriptor < 0:
             raise ValueError(f"{self._path}: the journal is closed")
-        lines = b"".join(map(encode_line, payloads))
+        whole = b"".join(lines)
         try:
             with written_to(self._path):
-                _write_all(self._descriptor, lines)
+                _write_all(self._descriptor, whole)
                 now = time.monotonic()
                 if now - self._synced >= self._sync_every_s:
                     os.fsync(self._descriptor)
@@ -166,6 +180,14 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _whole(_: bytes, __: str) -> bool:
+    return True
+
+
+def _line(body: bytes) -> bytes:
+    return _framed(body) + b"\n"
 
 
 def _framed(body: bytes) -> bytes:

@@ -19,7 +19,13 @@ from harness.base.errors import UsageError
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import PACKAGE_LANE_SINCE
 from harness.wire.builders import PINNED, SEGMENT, Environment
-from harness.wire.record_json import UnknownSchema, check_schema, key_from_json, to_json
+from harness.wire.record_json import (
+    SCHEMA,
+    UnknownSchema,
+    check_schema,
+    key_from_json,
+    key_to_json,
+)
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, SubjectSpec
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import CellState
@@ -153,7 +159,22 @@ def unsupported_record(cell: PlannedCell) -> CellRecord:
 
 def plan_to_jsonl(plan: Iterable[PlannedCell]) -> str:
     """One line a cell, in the plan's order."""
-    return "".join(json.dumps(to_json(cell), sort_keys=True) + "\n" for cell in plan)
+    return "".join(
+        _to_text(
+            {
+                "schema": SCHEMA,
+                "key": key_to_json(cell.key),
+                "hypothetical": cell.hypothetical,
+                "measured_as": cell.measured_as,
+                "unsupported": cell.unsupported,
+            }
+        )
+        + "\n"
+        for cell in plan
+    )
+
+
+_to_text = json.JSONEncoder(sort_keys=True).encode
 
 
 def plan_from_jsonl(text: str, where: str) -> tuple[PlannedCell, ...]:

@@ -39,14 +39,14 @@ from harness.runs.plan import PlannedCell, plan_from_jsonl, plan_to_jsonl
 from harness.runs.provenance import Provenance
 from harness.runs.record_table import parquet_bytes, read_parquet
 from harness.runs.run_directory import RunDirectory, foreign_or_damaged
-from harness.wire.record_json import SCHEMA, cell_from_text, to_json, words
+from harness.wire.record_json import SCHEMA, cell_from_text, cell_to_text, words
 from harness.wire.records import CaseInfo, CellRecord
 from harness.wire.vocabulary import Outcome
 
 #: A power cut may lose the cells of so long, and a resumed run asks them again. To wait for the
 #: disk at each cell takes 7 ms on some, which is too slow for the workers of a cluster.
 _SYNC_EVERY_S: Final = 0.2
-#: As JSON data a record takes many times its memory: of a million not all are that at a time.
+#: Records that are JSON text in memory at a time.
 _AT_ONCE: Final = 1000
 
 
@@ -131,7 +131,7 @@ class RunFolder(RunDirectory):
         """Add ended cells. They are in the file when this returns, and on the disk soon."""
         journal = self._writing()
         for start in range(0, len(records), _AT_ONCE):
-            journal.append(*map(to_json, records[start : start + _AT_ONCE]))
+            journal.append_texts(*map(cell_to_text, records[start : start + _AT_ONCE]))
 
     def shorten(self, plan: Sequence[PlannedCell]) -> None:
         """Forget the cells that a run had no time for.

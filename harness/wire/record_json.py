@@ -181,14 +181,32 @@ def key_to_json(key: CellKey) -> dict[str, str]:
 
 def key_from_json(data: Mapping[str, str]) -> CellKey:
     """A CellKey that shares its few different words with all others."""
-    shared = {name: sys.intern(word) for name, word in data.items()}
-    return CellKey(
-        lane=Lane(shared.pop("lane")),
-        route=Route(shared.pop("route")),
-        builder=Builder.shared(shared.pop("builder")),
-        executor=Executor(shared.pop("executor")),
-        environment=Environment(shared.pop("environment")),
-        **shared,
+    case, *others = _words_of(data)
+    return CellKey(sys.intern(case), *_setting(*others))
+
+
+_words_of = operator.itemgetter(*KEY)
+
+
+@functools.cache
+def _setting(
+    capture: str,
+    subject: str,
+    route: str,
+    lane: str,
+    builder: str,
+    executor: str,
+    environment: str,
+) -> tuple[str, str, Route, Lane, Builder, Executor, Environment]:
+    """All coordinates of a key but its case: of a run's million keys few differ in these."""
+    return (
+        sys.intern(capture),
+        sys.intern(subject),
+        Route(route),
+        Lane(lane),
+        Builder.shared(builder),
+        Executor(executor),
+        Environment(environment),
     )
 
 
@@ -250,6 +268,31 @@ def cell_from_text(text: bytes, where: str, keys: Mapping[tuple[str, ...], CellK
     return _cell(data, _verdicts_in(told[:-1], data["schema"]), key)
 
 
+def cell_to_text(record: CellRecord) -> bytes:
+    """The JSON text of `to_json` of a record, for `cell_from_text`; nothing in it breaks a line.
+
+    What oracles say is made into text once for all cells of which it is the same.
+
+    Raises:
+        ValueError: a number in it is not finite, which JSON cannot say.
+    """
+    names, values_of = _fields(CellRecord)
+    data = dict(zip(names, values_of(record), strict=True)) | {
+        "schema": SCHEMA,
+        "key": key_to_json(record.key),
+        "seconds": dict(record.seconds),
+    }
+    verdicts = data.pop("verdicts")
+    saying = tuple(map(id, verdicts))
+    if saying not in _texts_of:
+        # The verdicts are kept beside their text: so no other object ever has their ids.
+        _texts_of[saying] = verdicts, _to_text(_plain(verdicts))
+    told = _texts_of[saying][1]
+    return b"".join((_to_text(data)[:-1].encode(), _VERDICTS, told.encode(), b"}"))
+
+
+_to_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_texts_of: dict[tuple[int, ...], tuple[tuple[Verdict, ...], str]] = {}
 _VERDICTS = b',"verdicts":'
 
 words = operator.attrgetter(*sorted(field.name for field in dataclasses.fields(CellKey)))
