@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,6 +43,8 @@ class Entry:
     removed: bool = False  # inherited, and not there
 
 
+#: Cells of a run of a hundred thousand, and of the release before each; of a million a part.
+_MOST_KEPT: Final = 250_000
 _NOTHING: Final[Mapping[tuple[str, str, str], Entry]] = {}
 #: Entries, each with the subjects that it holds for; `ALL` stands for every subject.
 Entries = dict[Entry, frozenset[str]]
@@ -97,15 +99,12 @@ class Table:
         Args:
             inherited: leave out the entries of the place's own settings.
         """
-        asked = place, subject, inherited
-        told = self._told.get(asked)  # a report asks for each cell many times
-        if told is None:
-            told = self._told[asked] = self._expected(*asked) or _NOTHING
-        return told
+        return self._told(place, subject, inherited)
 
     @functools.cached_property
-    def _told(self) -> dict[tuple[Place, str, bool], Mapping[tuple[str, str, str], Entry]]:
-        return {}
+    def _told(self) -> Callable[[Place, str, bool], Mapping[tuple[str, str, str], Entry]]:
+        """`_expected`, kept: a report asks for each cell many times."""
+        return functools.lru_cache(maxsize=_MOST_KEPT)(self._expected)
 
     def _expected(
         self, place: Place, subject: str, inherited: bool
@@ -125,7 +124,9 @@ class Table:
         # An entry that cannot be asked replaces all that is inherited from plainer settings.
         unasked = [specificity(e.place) for s, e in shown.items() if s[0] == UNSUPPORTED]
         least = max(unasked, default=0)
-        return {s: e for s, e in shown.items() if specificity(e.place) >= least} if least else shown
+        if least:
+            shown = {s: e for s, e in shown.items() if specificity(e.place) >= least}
+        return shown or _NOTHING
 
     def ends(self, place: Place, subject: str) -> list[Entry]:
         """The entries that end a cell, so that other defects may be hidden behind them."""

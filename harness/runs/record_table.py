@@ -77,7 +77,7 @@ _SAID_COLUMNS, _HEAD_COLUMNS = (
     for of in (True, False)
 )
 #: Cells that are a table in memory at a time.
-_AT_ONCE = 100_000
+_AT_ONCE = 50_000
 
 # Columns that older runs do not have.
 _ADDED_LATER = (
@@ -103,7 +103,8 @@ def record_table(
     family and origin of a case that ``cases`` lacks.
     """
     known = {case.name: case for case in cases}
-    heads, said = [], []
+    heads: list[dict[str, Any]] = []
+    said: list[dict[str, Any]] = []
     rows: list[range] = []  # of `said`, for each cell
     # Most cells repeat what another one says, so the rows of each saying are made once.
     first: dict[object, range] = {}

@@ -47,7 +47,7 @@ def junit(
     for key in dict.fromkeys([*plan, *record_of]):
         keys.setdefault(key.subject, []).append(key)
 
-    def suites() -> Iterator[TestSuite]:
+    def suites() -> Iterator[Any]:
         for spec in ordered_subjects(subjects):
             mine = (
                 _cell(key, record_of.get(key), family_of[key.case], classes.get(key.cell_id, ""))
@@ -62,10 +62,8 @@ def junit(
     return _whole(suites())
 
 
-def _suite(
-    name: str, cases: Iterable[TestCase], properties: Mapping[str, str] = _NONE
-) -> TestSuite:
-    suite = TestSuite(name)
+def _suite(name: str, cases: Iterable[TestCase], properties: Mapping[str, str] = _NONE) -> Any:
+    suite: Any = TestSuite(name)  # half of its methods are untyped
     for each, value in properties.items():
         suite.add_property(each, _clean(value))
     suite.add_testcases(list(cases))  # all at once: `add_testcase` counts the whole suite again
@@ -73,9 +71,9 @@ def _suite(
     return suite
 
 
-def _whole(suites: Iterable[TestSuite]) -> str:
+def _whole(suites: Iterable[Any]) -> str:
     """The document. Of a large run no more than one suite is in memory as elements."""
-    xml: Any = JUnitXml("inliner regression")  # half of its methods are untyped
+    xml: Any = JUnitXml("inliner regression")
     counts, seconds, texts = Counter[str](), 0.0, []
     for suite in suites:
         counts.update({name: getattr(suite, name) for name in _COUNTS})
