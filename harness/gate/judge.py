@@ -91,7 +91,7 @@ def judge(
             whose = table.stands_for(cell.key.subject)
             expected = table.expected(place_of(cell.key), whose)
         # Most cells are alike, with nothing to say about them: those are judged once.
-        kind = (cell.key,) if expected or partner else _kind(cell, record)
+        kind = (cell.key,) if partner else _kind(cell, record, expected)
         result = nothing_found.get(kind) or _judge(cell, record, expected, partner, records)
         if without_table and record is not None and partner is None:
             result = _without_cosmetic(result, record)
@@ -148,12 +148,13 @@ def _compiled(records: Iterable[CellRecord]) -> frozenset[str]:
     return frozenset(key.case for key in ended if key.lane == Lane.PACKAGE)
 
 
-def _kind(cell: PlannedCell, record: CellRecord | None) -> tuple[object, ...]:
-    """What the judgement of a cell depends on, except its name, if nothing is expected of it."""
+def _kind(cell: PlannedCell, record: CellRecord | None, expected: _Expected) -> tuple[object, ...]:
+    """What the judgement of a cell by the table depends on, except the names in its findings."""
     if record is None or record.state is CellState.UNSUPPORTED:
         return (cell.key,)
     # Equal verdicts were read as one object, and comparing objects is fast.
-    return cell.key.route, cell.hypothetical, tuple(map(id, record.verdicts))
+    facts = ((seen, entry.fact.harm) for seen, entry in expected.items())
+    return cell.key.route, cell.hypothetical, tuple(map(id, record.verdicts)), *facts
 
 
 def _judge(

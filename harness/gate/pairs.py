@@ -138,9 +138,10 @@ def pairing_of(subjects: Collection[str], records: Iterable[CellRecord]) -> Pair
     versions: dict[BuilderKind, dict[str, set[Builder]]] = {}
     environments: dict[str, set[Environment]] = {subject: set() for subject in subjects}
     for record in records:
-        subject, builder = record.key.subject, Builder.shared(record.key.builder)
-        versions.setdefault(builder.kind, {}).setdefault(subject, set()).add(builder)
+        subject = record.key.subject
         if subject in environments:
+            builder = Builder.shared(record.key.builder)
+            versions.setdefault(builder.kind, {}).setdefault(subject, set()).add(builder)
             environments[subject].add(record.key.environment)
     had = list(environments.values())
     return Pairing(

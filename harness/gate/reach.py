@@ -50,14 +50,18 @@ def observed_reach(
     """
     origins = {case.name: Reach(case.origin) for case in cases}
 
+    @functools.cache
+    def speaks_for(subject: str) -> str:
+        return asked_for(likes.get(subject, subject), releases)
+
     def reach_of(key: CellKey) -> Reach:
         if key.lane != Lane.GRAPH:
             return Reach.PRODUCT
         origin, of_case = origins[key.case], seen.get(key.case, {})
         if origin is not Reach.EXPORTED or not releases:
             return origin
-        asked = asked_for(likes.get(key.subject, key.subject), releases)
-        return Reach.PRODUCT if of_case.get(asked) is SplitSeen.SAME else origin
+        same = of_case.get(speaks_for(key.subject)) is SplitSeen.SAME
+        return Reach.PRODUCT if same else origin
 
     return reach_of
 

@@ -157,8 +157,9 @@ def _avoided(entry: Entry, names: frozenset[str], route: str, table: Table) -> b
 
 
 def _asked(place: Place, subject: str, table: Table) -> bool:
-    unasked = any(seen[0] == UNSUPPORTED for seen in table.expected(place, subject))
-    return subject in table.asked.get(asked_of(place), ()) and not unasked
+    if subject not in table.asked.get(asked_of(place), ()):
+        return False
+    return not any(seen[0] == UNSUPPORTED for seen in table.expected(place, subject))
 
 
 def _of_releases(defect: Defect, standings: Standings) -> Iterator[Fault]:

@@ -136,7 +136,7 @@ def verdict_frame(
         case, key = by_name[record.key.case], record.key
         about = (key.cell_id, case.family, case.origin, record.hypothetical)
         heads.append((*key_words(key), *about))
-        said = (key.route, record.state, record.reason, *map(id, record.verdicts))
+        said = _saying(record)
         if said not in first:
             first[said] = len(told)
             told += _told(record)
@@ -181,10 +181,18 @@ def cell_frame(
     """
     case_of = {case.name: case for case in cases}
     subject_of = {spec.subject: spec for spec in subjects}
-    rows = [
-        _cell_row(record, case_of[record.key.case], classes.get(record.key.cell_id))
-        for record in records
-    ]
+    rows = []
+    # Most cells meet a user as another one does, so what they meet is told once.
+    met: dict[object, tuple[str, str, str | None, str | None, str]] = {}
+    for record in records:
+        case, key = case_of[record.key.case], record.key
+        saying = _saying(record)
+        if saying not in met:
+            met[saying] = _met(record)
+        about = (key.cell_id, case.family, case.origin, record.hypothetical)
+        sizes = (record.archive_bytes, record.engine_bytes, record.carried_bytes, record.steps)
+        told = (*met[saying], classes.get(key.cell_id), record.measured_as)
+        rows.append((*key_words(key), *about, *told, *sizes))
     seen = {record.key for record in records}
     for key in plan:
         if key not in seen:
@@ -193,31 +201,21 @@ def cell_frame(
     return _frame(rows, _CELL_COLUMNS, cases, subjects)
 
 
-def _cell_row(record: CellRecord, case: CaseInfo, given_class: str | None) -> tuple[Any, ...]:
+def _saying(record: CellRecord) -> tuple[object, ...]:
+    """What all depends on that a cell says; equal verdicts were read as one object."""
+    return record.key.route, record.state, record.reason, *map(id, record.verdicts)
+
+
+def _met(record: CellRecord) -> tuple[str, str, str | None, str | None, str]:
+    """The columns from ``standing`` to ``message``."""
     worst = None if record.right else record.user_failure
     label = worst.label if worst else "ok" if record.right else record.label
     if record.state is CellState.UNSUPPORTED:
         standing, message = "unsupported", record.reason
     else:
         standing, message = "ok" if record.right else "failing", worst.message if worst else ""
-    return (
-        *key_words(record.key),
-        record.key.cell_id,
-        case.family,
-        case.origin,
-        record.hypothetical,
-        standing,
-        label,
-        worst.oracle.value if worst else None,
-        record.harm.value if record.harm else None,
-        message,
-        given_class,
-        record.measured_as,
-        record.archive_bytes,
-        record.engine_bytes,
-        record.carried_bytes,
-        record.steps,
-    )
+    oracle = worst.oracle.value if worst else None
+    return standing, label, oracle, record.harm.value if record.harm else None, message
 
 
 def _missing_row(key: CellKey, case: CaseInfo, hypothetical: bool) -> tuple[Any, ...]:
