@@ -7,7 +7,14 @@ import pytest
 
 from harness.runs.journal import encode_line
 from harness.wire.oracles import Oracle
-from harness.wire.record_json import SCHEMA, cell_from_json, cell_from_text, to_json, words
+from harness.wire.record_json import (
+    SCHEMA,
+    cell_from_json,
+    cell_from_text,
+    cell_to_text,
+    to_json,
+    words,
+)
 from harness.wire.records import CellRecord
 from tests.record_builders import failed, key, record
 
@@ -35,6 +42,12 @@ def test_a_cell_is_the_same_read_from_text_and_from_data(schema):
     read = cell_from_text(text, "here", {})
     assert read == cell_from_json(json.loads(text))
     assert tricky in read.verdicts
+
+
+def test_a_cell_has_the_same_text_made_at_once_and_from_its_data():
+    said = failed(Oracle.VALUES), failed(Oracle.WIRING)
+    cells = [record(key(name), *said, seconds={"run": 0.5}, logged=("é",)) for name in "ab"]
+    assert [cell_to_text(each) for each in cells] == [as_text(each) for each in cells]
 
 
 def test_cells_of_which_the_same_is_said_share_it_and_their_planned_keys():
