@@ -43,7 +43,8 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
 
     texts = _texts(model)
-    frames = model.frames  # made once, before the forks, which look at parts of them
+    # Made once, before the forks: each would make what it shows, and copy what that is made of.
+    frames, _ = model.frames, (model.sections, model.headline, model.scope, model.safest)
 
     def page_and_data() -> None:
         drawn = draw(model)
