@@ -297,9 +297,8 @@ def faults_in(expected: Expected) -> tuple[Fault, ...]:
     said = known.register, rows, asked, table.without_rows, cases, subjects
     if said not in _known_faults:
         _known_faults.clear()
-        _known_faults[said] = faults_of(
-            known.register, table, judged_cells(cases, subjects), known.standings
-        )
+        judged = judged_cells(cases, subjects)
+        _known_faults[said] = faults_of(known.register, table, judged, known.standings)
     return _known_faults[said]
 
 
