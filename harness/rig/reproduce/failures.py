@@ -23,6 +23,7 @@ _KINDS: Final = {
     "an input is overwritten": "inputs",
     "state is left otherwise": "state",
     "structure differs": "structure",
+    "outputs are missing": "structure",
     "became a buffer": "persistent",
 }
 
