@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import filecmp
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from corpus.case import Inputs
+from corpus.case import Case, Inputs
 from harness.rig.clock import StageClock
 from harness.rig.oracles import values
 from harness.wire.vocabulary import Stage
@@ -51,6 +51,12 @@ class RoundTrip:
     def with_engines(self) -> ExportedProgram | None:
         """What was exported, unless it was cross-compiled, and has placeholders for engines."""
         return self.exported if self.come_back is None else None
+
+
+def extra_files_of(case: Case) -> Mapping[str, str]:
+    """The user's own files that `save` is given with the program, by name."""
+    files: Mapping[str, str] = dict(case.save_keywords).get("extra_files", {})
+    return files
 
 
 def save(back: RoundTrip, archive: Path, clock: StageClock) -> None:

@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from corpus.case import is_from_elsewhere
-from harness.rig.cell.disk import RoundTrip
+from harness.rig.cell.disk import RoundTrip, extra_files_of
 from harness.rig.cell.harm import announced, harm_of
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.sharing import module_lines, program_lines
@@ -299,7 +299,7 @@ def _signature(
     prepared: PreparedCase, route: Route, program: ExportedProgram, stage: Stage
 ) -> Iterator[Finding]:
     ranges = prepared.captured.program.ranges_of(by_save=route.row.gives_shapes)
-    own = _sizes_of_their_own(prepared)
+    own = _sizes_of_their_own(prepared) if ranges else None
     found = list(signature.check_program(program, prepared.specs, ranges, stage, own))
     if found and prepared.packed_otherwise is not None:
         # A packing that the compiled module has already is a fault of compiling, not of saving.
@@ -325,7 +325,7 @@ def _extra_files(prepared: PreparedCase, route: Route, back: RoundTrip) -> Itera
     """The user's own files that were given to `save`, and did not come back with the program."""
     if back.reloaded is None or route is Route.EXPORTED:  # which gives a program alone
         return
-    given = dict(prepared.case.save_keywords).get("extra_files", {})
+    given = extra_files_of(prepared.case)
     for name in given:
         if back.extra_files.get(name) != given[name]:
             yield Finding(Stage.LOAD, "a file saved with the program is lost", name)

@@ -13,7 +13,7 @@ import torch
 
 from harness.rig.capture.capture import CannotAsk
 from harness.rig.cell import judging
-from harness.rig.cell.disk import RoundTrip, compare_archives, is_full_disk
+from harness.rig.cell.disk import RoundTrip, compare_archives, extra_files_of, is_full_disk
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.pipeline import unsupported
 from harness.rig.cell.prepare import PreparedCase
@@ -47,8 +47,8 @@ def run_package_cell(
     route = key.route
     if route is Route.COMPILE:
         return _compiled(prepared, key, clock)
-    extra = dict(prepared.case.save_keywords).get("extra_files", {})
-    inlining, back = Inlining(), RoundTrip(extra_files=dict.fromkeys(extra, ""))
+    asked = dict.fromkeys(extra_files_of(prepared.case), "")
+    inlining, back = Inlining(), RoundTrip(extra_files=asked)
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:
         archive = Path(folder) / "program.pt2"
         told: list[str] = []
