@@ -270,7 +270,8 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         tell(f"  {'issue:':12} {PROGRAM} defects {name} --issue")
     mend = mend_of(name)
     if mend is not None:
-        tell(f"  {'mend:':12} {PROGRAM} mend --only {name}: {mend.idea}")
+        names = ",".join((name, *mend.goes_with))
+        tell(f"  {'mend:':12} {PROGRAM} mend --only {names}: {mend.idea}")
         if judged := read_judged().get(mend.name):
             tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
     if place is not None:

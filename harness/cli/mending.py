@@ -60,6 +60,11 @@ def mend_command(
     replace_file(diff, difference(read, files).encode())
     for mend in mends:
         tell(f"{', '.join(mend.defects)}: {mend.idea}")
+    chosen = {defect for mend in mends for defect in mend.defects}
+    for defect in dict.fromkeys(other for mend in mends for other in mend.goes_with):
+        if defect not in chosen:
+            those = ", ".join(mend.name for mend in mends if defect in mend.goes_with)
+            tell(f"what {those} mends meets {defect} next: name that with --only, too")
     tell(f"mended files ({len(files)}): {out}")
     tell(f"diff for the pull request, against {checkout or release}: {diff}")
     tell(f"judge it: {PROGRAM} {judge}")

@@ -235,9 +235,9 @@ def difference_of(
         here, there = mine[place], theirs[place]
         ends = any(seen[0] == Oracle.COMPLETION for seen in here.keys() - there.keys())
         goes_on = any(seen[0] == Oracle.COMPLETION for seen in there.keys() - here.keys())
-        wrong = any(seen[0] == Oracle.VALUES for seen in there.keys() - here.keys())
+        wrong = any(map(_computes_wrong, there.keys() - here.keys()))
         # A program whose numbers are right only now could not be asked before (`gate.candidate`).
-        computes = wrong and not any(seen[0] == Oracle.VALUES for seen in here)
+        computes = wrong and not any(map(_computes_wrong, here))
         behind = goes_on or (ends and wrong)  # an error in place of wrong numbers breaks nothing
         for name in {*here.values(), *there.values()}:
             shown = {seen for seen in here if here[seen] == name}
@@ -245,8 +245,13 @@ def difference_of(
             if shown and known:
                 (left if shown == known else otherwise)[name].add(place)
             elif shown:
-                seen_first = (behind and name in known_before) or (
-                    computes and all(oracle in _NOTED for oracle, _, _ in shown)
+                was_there = name in known_before
+                seen_first = (behind and was_there) or (
+                    computes
+                    and all(
+                        seen[0] in _NOTED or (was_there and Fact(*seen).is_packing)
+                        for seen in shown
+                    )
                 )
                 (uncovered if seen_first else new)[name].add(place)
             else:
@@ -263,6 +268,11 @@ def difference_of(
         brought_back={fixed[name]: count for name, count in _counts(new).items() if name in fixed},
         compared=len(mine.keys() & theirs.keys()),
     )
+
+
+def _computes_wrong(seen: tuple[str, str, str]) -> bool:
+    """Whether a fact is of wrong numbers, and not of right ones that are packed otherwise."""
+    return seen[0] == Oracle.VALUES and not Fact(*seen).is_packing
 
 
 def _by_failure(new: Mapping[str, set[CellKey]], known: Collection[str]) -> dict[str, set[CellKey]]:
@@ -306,7 +316,7 @@ def due_to(
     release may bring back what was fixed: the same finding in the same cell of any release names
     its defect, and otherwise the signs do, even if their defects are fixed. Wrong numbers and wrong
     wires look alike whatever their cause is, so a candidate's signs of these count only for a
-    defect that the same cell has anyway.
+    defect that the same cell has anyway. Right numbers that are packed otherwise tell theirs.
 
     Args:
         subject: as the record names it.
@@ -348,4 +358,5 @@ def _signed(
 
 
 def _tells_no_cause(fact: Fact) -> bool:
-    return fact.oracle in [oracle for oracle in Oracle if oracle.row.usual_harm is Harm.SILENT]
+    silent = [oracle for oracle in Oracle if oracle.row.usual_harm is Harm.SILENT]
+    return fact.oracle in silent and not fact.is_packing

@@ -131,9 +131,7 @@ NUMBERS = Mend(
     "before the call, on the device of the engine's outputs, as the compiled module's "
     "forward does it in memory.",
     test="A size that goes into an engine: save(retrace=False), load, run at another size.",
-    uncovered="A cache that is written at an item raised in save(retrace=False, "
-    "use_legacy_exporter=False), and by this mend alone comes as far as copy-back-as-output, so "
-    "that its state is left behind with a warning: the mend of that goes with this one.",
+    goes_with=("copy-back-as-output",),
     patches=(
         Patch(
             edits=(

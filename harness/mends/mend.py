@@ -29,7 +29,8 @@ class Mend:
     """A change that mends ``defects``, which are ids of the register.
 
     ``idea`` says what is changed, why there, and what it costs; ``uncovered`` what it does not
-    reach; ``test`` which test upstream should add.
+    reach; ``test`` which test upstream should add. ``goes_with`` are other defects, which its
+    cases meet once it is in: they are right with the mends of these alone.
     """
 
     defects: tuple[str, ...]
@@ -37,10 +38,18 @@ class Mend:
     test: str
     patches: tuple[Patch, ...]
     uncovered: str = ""
+    goes_with: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return self.defects[0]
+
+    @property
+    def limits(self) -> str:
+        """What it does not reach, and which mends go with it; empty if it mends all by itself."""
+        names = " and ".join(self.goes_with)
+        others = f"With this mend alone its cases meet {names} next: mend {names}, too."
+        return " ".join(filter(None, (self.uncovered, names and others)))
 
 
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:

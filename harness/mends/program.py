@@ -13,8 +13,7 @@ CONSTANTS = Mend(
     "number as the constant that it is, for inputs and for outputs, as torch.export "
     "does.",
     test="A model that takes and returns None and a number beside a tensor.",
-    uncovered="A model without any output raised, and by this mend alone comes as far as "
-    "effect-deleted, which drops its writes silently: the mend of that goes with this one.",
+    goes_with=("effect-deleted",),
     patches=(
         Patch(
             edits=(

@@ -45,9 +45,7 @@ NO_NODE_RETURNED = Mend(
     idea="An output that is no node of the graph comes out of no engine, and is passed over where "
     "engines are told that they leave an output to the caller. It costs nothing.",
     test="A model that returns None, a number and a flag beside a tensor.",
-    uncovered="A model that returns None and writes to a buffer could not be compiled, and by this "
-    "mend alone comes as far as copy-back-in-memory, which never updates it: the mend of that "
-    "goes with this one.",
+    goes_with=("copy-back-in-memory",),
     patches=(
         Patch(
             file=_COMPILER,

@@ -19,9 +19,8 @@ READ_TWICE = Mend(
     "is such an output. It costs an attribute.",
     test="An updated cache that a fallback, or a second engine, reads: call the module twice.",
     uncovered="A module that is made of another one's state dict alone has no count, and guesses "
-    "as before; the count would have to be added to the serialized engine. By this mend alone a "
-    "cache that is handed in and out, whose every call raised, comes as far as "
-    "input-taken-for-a-cache, which overwrites it: the mend of that goes with this one.",
+    "as before; the count would have to be added to the serialized engine.",
+    goes_with=("input-taken-for-a-cache", "tuple-for-a-tensor"),
     patches=(
         Patch(
             file=_CONVERSION,
@@ -67,11 +66,8 @@ PACKING = Mend(
     "call it, save it by every call, load it, and call it twice.",
     uncovered='output_format="aot_inductor", which is warned of as before. A model with state that '
     "returns a class that torch cannot write to a file, and that was saved as a tuple, is refused "
-    "now, as one without state is: the class has to be registered. By this mend alone a "
-    "buffer that is written beside a pair of inputs, whose every call raised, comes as far as "
-    "copy-back-in-memory, which never updates it; and state beside two inputs of one dynamic size, "
-    "saved by use_legacy_exporter=False, as far as argument-names-forgotten: the mend of either "
-    "goes with this one.",
+    "now, as one without state is: the class has to be registered.",
+    goes_with=("copy-back-in-memory", "copy-back-of-a-program", "argument-names-forgotten"),
     patches=(
         Patch(
             file=_COMPILER,
@@ -346,9 +342,8 @@ RETURNED = Mend(
     "costs a copy of what is returned.",
     test="A model that returns the buffer that it has just written: call it twice, and save it "
     "with retrace=False.",
-    uncovered="What is returned is a tensor of the same values, and not the buffer itself. By this "
-    "mend alone two such buffers, which could not be compiled, come as far as copy-back-in-memory, "
-    "which never updates them: the mend of that goes with this one.",
+    uncovered="What is returned is a tensor of the same values, and not the buffer itself.",
+    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
     patches=(
         Patch(
             file=_LIFTING,

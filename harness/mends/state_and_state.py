@@ -7,10 +7,7 @@ from harness.mends.mend import Mend, Patch
 
 _COMPILER = "torch_tensorrt/dynamo/_compiler.py"
 _LIFTING = "torch_tensorrt/dynamo/lowering/_buffer_lifting.py"
-_NOT_YET_IN_MEMORY = (
-    "By this mend alone such a state comes as far as copy-back-in-memory, which never updates it: "
-    "the mend of that goes with this one."
-)
+_GOES_WITH = ("copy-back-in-memory",)
 
 PARAMETER = Mend(
     defects=("parameter-written",),
@@ -18,8 +15,8 @@ PARAMETER = Mend(
     "over with a warning, and constant folding then executed the write. It costs nothing.",
     test="A frozen weight that forward multiplies by a half: call the compiled module twice, and "
     "look at the weight of the module that was compiled.",
-    uncovered="The compiled module holds the weight as a buffer, and not as a parameter. "
-    + _NOT_YET_IN_MEMORY,
+    uncovered="The compiled module holds the weight as a buffer, and not as a parameter.",
+    goes_with=_GOES_WITH,
     patches=(
         Patch(
             file=_LIFTING,
@@ -93,7 +90,7 @@ REPLACED = Mend(
     idea="Where a state's read is replaced by the input that stands for it, it is replaced among "
     "the values that become other state, too. It costs nothing.",
     test="A delay line: one state takes what the other one was, before that one takes the input.",
-    uncovered=_NOT_YET_IN_MEMORY,
+    goes_with=_GOES_WITH,
     patches=(
         Patch(
             file=_LIFTING,
@@ -119,7 +116,7 @@ COMPLEX_STATE = Mend(
     idea="A state's input is found by its name though the rewriting of complex numbers has given "
     "it a suffix. It costs nothing.",
     test="A buffer of complex numbers that each call adds to, in memory and saved.",
-    uncovered=_NOT_YET_IN_MEMORY,
+    goes_with=_GOES_WITH,
     patches=(
         Patch(
             file=_LIFTING,
@@ -149,7 +146,7 @@ ANY_LAYOUT = Mend(
     "is in torch.compile's backend: an engine binds a contiguous copy of such a state, and its "
     "new value is copied back. It costs nothing.",
     test="A state that is laid out column by column, in memory and saved.",
-    uncovered=_NOT_YET_IN_MEMORY,
+    goes_with=_GOES_WITH,
     patches=(
         Patch(
             file=_COMPILER,

@@ -24,10 +24,8 @@ INPUT_KEPT = Mend(
     "a value that is read later: the caller's tensor is as it was, and the numbers are right. "
     "A buffer that is written twice in a call.",
     uncovered="A caller's own cache that the model overwrites in place is right, and copied "
-    "back: the engine no longer writes to it. The engine cache's key does not hold the mark. A "
-    "cache written on both sides of a fallback raised in compile(), and by this mend alone comes "
-    "as far as copy-back-in-memory, which never updates it there: the mend of that goes with this "
-    "one.",
+    "back: the engine no longer writes to it. The engine cache's key does not hold the mark.",
+    goes_with=("copy-back-in-memory",),
     patches=(
         Patch(
             file=_LIFTING,
@@ -69,8 +67,7 @@ STEP = Mend(
     "the write is a scatter, which has the step, and is copied back. That costs a copy of the "
     "cache, of a write that was wrong.",
     test="Every second row of a buffer, and of an input, is written: compare with eager.",
-    uncovered="The compiled module in memory: by this mend alone copy-back-in-memory never updates "
-    "the buffer there: the mend of that goes with this one.",
+    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
     patches=(
         Patch(
             file=_LIFTING,

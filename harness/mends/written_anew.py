@@ -174,8 +174,7 @@ STATISTICS = Mend(
     "elsewhere.",
     test="A model that calls instance_norm with buffers as its running mean and variance, and "
     "with use_input_stats: call it twice and look at the buffers, in memory and saved.",
-    uncovered="By this mend alone the statistics come as far as copy-back-in-memory, which never "
-    "updates them: the mend of that goes with this one.",
+    goes_with=("copy-back-in-memory",),
     patches=(
         Patch(
             file=_LOWERED,

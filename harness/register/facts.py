@@ -63,10 +63,15 @@ class Fact:
         return self.fails.partition("@")[2]
 
     @property
+    def is_packing(self) -> bool:
+        """Whether what is returned is packed otherwise, which says nothing of its numbers."""
+        return self.oracle == Oracle.VALUES and self.says.rpartition(": ")[2] in PACKING
+
+    @property
     def own_harm(self) -> str:
         """Its harm, where ``harm`` is that of the worst finding of its verdict."""
-        packing = self.oracle == Oracle.VALUES and self.says.rpartition(": ")[2] in PACKING
-        return Harm.INTERFACE if packing and self.harm in _WRONG_NUMBERS else self.harm
+        wrong_numbers = self.harm in _WRONG_NUMBERS
+        return Harm.INTERFACE if self.is_packing and wrong_numbers else self.harm
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from harness.gate.attribution import (
 from harness.gate.difference_words import difference_parts
 from harness.gate.findings import CellClass, Finding
 from harness.register.defects import Sign
+from harness.register.facts import Fact
 from harness.wire.oracles import Oracle
 from harness.wire.records import Verdict
 from tests.record_builders import (
@@ -81,6 +82,21 @@ def test_what_cannot_be_unflattened_of_numbers_that_are_mended_is_seen_first_now
         "all else as 2.13.0"
     )
     assert told(failed(Oracle.VALUES), failed(Oracle.UNFLATTEN)).startswith("breaks: ")
+
+
+def test_right_numbers_that_are_packed_as_the_release_packs_them_are_seen_first_behind_wrong_ones():
+    known = register(
+        defect("old", Sign("values", "boom")), defect("tuple", Sign("values", "structure differs"))
+    )
+    rows = table(entry(Oracle.VALUES, defect="old", subjects=("2.13.0",)))
+    wrong, right = record(key(), failed(Oracle.VALUES)), record(key())
+    packed = record(key("a", "file:1"), failed(Oracle.VALUES, "structure differs"))
+    told = difference("file:1", "2.13.0", [wrong, packed], rows, known)
+    assert in_one(told, "2.13.0") == (
+        "mends: old; seen first now: tuple in 1 cell; all else as 2.13.0"
+    )
+    told = difference("file:1", "2.13.0", [right, packed], rows, known)
+    assert in_one(told, "2.13.0") == "breaks: tuple in 1 cell; all else as 2.13.0"
 
 
 def test_a_known_error_in_place_of_silently_wrong_numbers_is_seen_first_now_and_not_broken():
@@ -160,6 +176,14 @@ def test_a_candidate_and_a_release_to_come_bring_back_what_their_cell_showed(sub
 
 def test_wrong_numbers_that_no_release_showed_there_are_of_no_known_defect():
     assert named("file:1a", "b", "2.14.0") == []
+
+
+def test_right_numbers_of_a_candidate_that_are_packed_otherwise_name_the_defect_of_that_sign():
+    place = entry(case="b")[0].place
+    packed = Fact("values", "wrong-values@compile", "split module against eager: structure differs")
+    known = register(defect("tuple", Sign("values", packed.says)), NEW)
+    due = due_to(place, packed, "file:1a", table(ROW), known, "2.14.0")
+    assert [each.id for each in due] == ["tuple"]
 
 
 @pytest.mark.parametrize(

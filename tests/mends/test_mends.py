@@ -75,7 +75,7 @@ def test_a_mend_that_does_not_fit_a_release_says_which_and_where(files_of):
 
 
 #: What the graph lane sees: mends of the inliner, the exporter's other half.
-WHOLE = [mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.uncovered]
+WHOLE = [mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.limits]
 #: They need the own partitioner of the package, or an engine in a fallback.
 PACKAGE_LANE_ALONE = {"rows-for-outputs", "engine-in-a-fallback-left-behind"}
 
@@ -127,16 +127,6 @@ FAST = "last-index-written"
 BY_THE_EXPORTER = "cross-unread-output"
 #: Torch 2.14 alone shows it, and the tests have the pinned torch: it is held to break nothing.
 WITH_ANOTHER_TORCH = "complex-inside-returns-a-node"
-#: Behind them another defect shows in the same call, which has its own mend.
-SHOWN_BEHIND = {
-    "input-taken-for-a-cache": ("copy-back-in-memory", "tuple-for-a-tensor"),
-    "cache-read-twice": ("tuple-for-a-tensor",),
-    "step-of-a-cache-write": ("copy-back-in-memory", "tuple-for-a-tensor"),
-    "nested-inputs-never-unpacked": ("copy-back-in-memory", "copy-back-of-a-program"),
-    "save-refuses-containers": ("none-or-number-returned",),
-    "strided-cache-copied": ("copy-back-in-memory", "tuple-for-a-tensor"),
-    "copies-still-returned": ("copy-back-in-memory", "tuple-for-a-tensor"),
-}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +139,7 @@ SHOWN_BEHIND = {
 def test_a_mend_of_the_package_alone_mends_its_defects_and_breaks_nothing(mend, tmp_path):
     by_id = read_register().by_id
     cases = [by_id[defect].minimal_case for defect in mend.defects]
-    only = (mend.name, *SHOWN_BEHIND.get(mend.name, ()))
+    only = (mend.name, *mend.goes_with)
     judged = harness(
         "run", "--mended", "2.14.0", "--only", ",".join(only),
         "--lane", "graph" if mend.name == BY_THE_EXPORTER else "package",
