@@ -1,7 +1,9 @@
 """Compares programs that draw random numbers, by shape and by statistics over many draws.
 
-The first call is made `DRAWS` times if it moves the generator, each time from a seed of its own; of
-later calls only shape and type are compared. A program that draws the same numbers in the same
+The first call is made `DRAWS` times if it moves the generator, each time from a seed of its own, and
+a later one `LATER` times; of later calls only shape and type are compared. If it returns the same
+each time, nothing that counts was drawn: many models draw a number for each layer, to skip some
+while they train, and read it in training alone. A program that draws the same numbers in the same
 order agrees bit for bit. A program that draws other numbers is right if two moments agree: every
 element's mean, and the whole output's mean and spread, each within `BOUND` standard errors. The
 standard errors come from the draws themselves, which are independent of each other even if the
@@ -17,14 +19,20 @@ import torch
 import torch.utils._pytree as pytree
 
 DRAWS = 64
+LATER = 8
 BOUND = 6.0  # standard errors; chance exceeds it twice in a thousand million comparisons
 
 
-def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
-    """What a call returns, and whether it draws random numbers.
+def draw(
+    call: Callable[[], Any], alike: Callable[[list[Any]], bool], draws: int = DRAWS
+) -> tuple[Any, bool]:
+    """What a call returns, and whether that hangs on the random numbers that it draws.
 
     If it does, each tensor has the results of all ``draws``, stacked in a new first dimension. The
     generator's state is restored.
+
+    Args:
+        alike: whether all draws did the same; it is given what they returned.
     """
     with torch.random.fork_rng(devices=[]):
         _seed(0)
@@ -36,6 +44,8 @@ def draw(call: Callable[[], Any], draws: int = DRAWS) -> tuple[Any, bool]:
         for seed in range(1, draws):
             _seed(seed)
             results.append(call())
+    if alike(results):
+        return first, False
     leaves = [pytree.tree_leaves(result) for result in results]
     stacked = [
         torch.stack(leaf) if isinstance(leaf[0], torch.Tensor) else leaf[0]

@@ -186,9 +186,9 @@ class Observed:
 
     ``state`` has the digests of every parameter and buffer that the calls changed, sorted and
     without names, since an inlined program has other names; ``contents`` has these tensors, in the
-    same order. ``drew`` says for each call whether it
-    draws random numbers; its result is then that of many draws, stacked by `draws.draw`. ``wrote``
-    says for each call whether it changed the inputs that it was given.
+    same order. ``drew`` says for each call whether what it does hangs on random numbers; its result
+    is then that of many draws, stacked by `draws.draw`. ``wrote`` says for each call whether it
+    changed the inputs that it was given.
     """
 
     returned: list[Any]
@@ -324,16 +324,21 @@ def _kinds(state: Iterable[str]) -> tuple[str, ...]:
 def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = True) -> Observed:
     """Call a module on every input, and on the first one again if ``repeat``, without gradients.
 
-    The first call is made many times if it draws random numbers. Each call gets a copy of its
-    inputs, so that a program that writes to them does not change what the next one gets. The
-    module itself is not copied: its calls may change it.
+    A call that draws random numbers is made many times. Each call gets a copy of its inputs, so
+    that a program that writes to them does not change what the next one gets. The module itself is
+    not copied: its calls may change it, and with them what a draw leaves behind.
     """
     before = _contents(module)
     returned, inputs, drew, wrote = [], [], [], []
     for number, call in enumerate((*calls, calls[0]) if repeat else calls):
         given: list[Inputs] = []
-        times = 1 if number else draws.DRAWS
-        result, drawn = draws.draw(partial(_once, module, call, given), times)
+        times = draws.LATER if number else draws.DRAWS
+
+        def alike(results: list[Any], given: list[Inputs] = given) -> bool:
+            done = zip(results, map(_tensors, given), strict=True)
+            return _contents(module) == before and _all_same(done)
+
+        result, drawn = draws.draw(partial(_once, module, call, given), alike, times)
         returned.append(result)
         inputs.append((given[0].args, dict(given[0].kwargs)))
         drew.append(drawn)
@@ -355,6 +360,11 @@ def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = 
 
 def _tensors(call: Inputs) -> list[Any]:
     return pytree.tree_leaves((call.args, dict(call.kwargs)))
+
+
+def _all_same(results: Iterable[Any]) -> bool:
+    first, *others = results
+    return all(first_difference(first, each, may_be_empty=True) is None for each in others)
 
 
 def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:

@@ -93,10 +93,43 @@ def test_shape_and_type_are_part_of_what_is_drawn():
 
 def test_drawing_leaves_the_generator_as_it_was():
     before = torch.get_rng_state()
-    stacked, drew = draws.draw(lambda: (torch.rand(3), "text"))
+    stacked, drew = draws.draw(lambda: (torch.rand(3), "text"), lambda results: False)
     assert (drew, stacked[0].shape, stacked[1]) == (True, (draws.DRAWS, 3), "text")
     assert torch.equal(torch.get_rng_state(), before)
-    assert draws.draw(lambda: 1) == (1, False)
+    assert draws.draw(lambda: 1, lambda results: False) == (1, False)
+
+
+def test_a_number_that_is_drawn_and_not_read_may_be_left_out():
+    """So a transformer draws one for each layer, and skips layers in training alone."""
+    assert kind(after_another_draw(torch.relu), torch.relu) is None
+    assert kind(torch.relu, after_another_draw(torch.relu)) is None
+    assert kind(after_another_draw(torch.relu), torch.sin) == "numbers differ"
+
+
+class Noisy(torch.nn.Module):
+    """What it draws is seen in what it leaves behind alone: in its input, or in its state."""
+
+    def __init__(self, rate: float, into_input: bool) -> None:
+        super().__init__()
+        self._rate, self._into_input = rate, into_input
+        self.register_buffer("noise", torch.zeros(2, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(x)
+        noise = torch.rand(2, 8) if self._rate else torch.zeros(2, 8)
+        if self._into_input:
+            x.add_(noise)
+        else:
+            self.noise.copy_(noise)
+        return made
+
+
+@pytest.mark.parametrize("into_input", [True, False])
+def test_noise_in_an_input_or_in_the_state_alone_is_drawn(into_input):
+    noisy, quiet = (observe(Noisy(rate, into_input), CALLS) for rate in (1.0, 0.0))
+    assert all(noisy.drew)
+    found = noisy.difference(quiet)
+    assert found is not None and found.kind == "random numbers are drawn elsewhere"
 
 
 def test_distributions_that_change_places_in_an_inlined_module_are_seen(prepared):
