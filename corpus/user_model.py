@@ -19,6 +19,7 @@ import torch.utils._pytree as pytree
 
 from corpus.case import Inputs, Mistake, Program
 from corpus.exported_sizes import sizes_of_archive
+from corpus.leaves import cut_off
 from corpus.model_sizes import sizes_of_model
 from corpus.rehearsal import dies
 from corpus.stated_shapes import sizes_of_shapes
@@ -79,10 +80,11 @@ class UserModel:
     def program(self) -> Program:
         """The model with its inputs at every size that is asked."""
         model = self._made_model()
+        own = self._copy_of(model)
         try:
             example = self._inputs.example(0)
             with torch.no_grad():
-                self._try(copy.deepcopy(model).eval(), example)
+                self._try(own.eval(), example)
             return self._assembled(model, self._sizes(model, example), None)
         except (CannotVary, WrongInputs) as error:
             raise self._wrong(str(error)) from error
@@ -131,6 +133,18 @@ class UserModel:
                 "torch.nn.Module"
             )
         return model
+
+    def _copy_of(self, model: torch.nn.Module) -> torch.nn.Module:
+        """A copy to be called. Raises WrongModel for a model that cannot be copied."""
+        cut_off(model)
+        try:
+            return copy.deepcopy(model)
+        except Exception as error:
+            raise self._wrong(
+                f"copy.deepcopy does not take the model, which says: {first_line(error)}; each "
+                "call is asked of a copy of its own, so make the model under torch.no_grad(), or "
+                "keep outside of it what cannot be copied"
+            ) from error
 
     def _try(self, model: torch.nn.Module, example: Inputs) -> None:
         before = copy.deepcopy([*_tensors(model, example)])

@@ -16,6 +16,7 @@ CONTAINERS = Mend(
     "walks containers already. It costs nothing.",
     test="A dictionary, a list, None and a number in arg_inputs, and a number and a flag in "
     "kwarg_inputs.",
+    goes_with=("none-or-number-returned",),
     patches=(
         Patch(
             file=_SAVE,

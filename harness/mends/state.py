@@ -314,6 +314,7 @@ STRIDED = Mend(
     "converters read. It costs a copy of the buffer, of a write that was lost.",
     test="A KV cache in channels_last: the second call reads what the first one wrote.",
     uncovered="A contiguous buffer that its owner replaces by a strided one after compile().",
+    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
     patches=(
         Patch(
             file=_LIFTING,

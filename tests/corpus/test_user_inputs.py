@@ -1,5 +1,6 @@
 """What a function of the inputs, and the sizes that are stated to vary, make of the calls."""
 
+import copy
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from harness.rig.capture.capture import capture, over_bound_inputs
 
 SOURCE = """
 import dataclasses
+import threading
 
 import numpy
 import torch
@@ -40,6 +42,26 @@ class Looked(torch.nn.Module):
 class Wrapped(torch.nn.Module):
     def forward(self, batch):
         return torch.relu(batch.a)
+
+class Computed(torch.nn.Module):
+    # The buffer is the result of a computation with gradients, as a cache of HuggingFace may be.
+
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(8, 8)
+        self.register_buffer("cache", torch.zeros(4, 8) * torch.ones(8, requires_grad=True))
+
+    def forward(self, x):
+        self.cache.index_copy_(0, torch.tensor([1]), self.head(x))
+        return torch.relu(self.cache) + 1
+
+class Locked(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def forward(self, x):
+        return torch.relu(x) + 1
 
 @dataclasses.dataclass
 class Batch:
@@ -300,9 +322,17 @@ def test_an_object_of_tensors_is_a_matter_of_torch_export(folder):
         capture(case, "nonstrict")
 
 
+def test_a_buffer_that_was_computed_with_gradients_is_taken_as_torch_export_takes_it(folder):
+    captured = capture(case_of(folder, "Computed", "one_row"), "nonstrict")
+    lowered = captured.exported.run_decompositions()
+    assert [*lowered.graph_signature.buffers_to_mutate.values()] == ["cache"]
+    assert copy.deepcopy(captured.eager).cache.is_leaf
+
+
 @pytest.mark.parametrize(
     ("model", "inputs", "dynamic", "told"),
     [
+        ("Locked", "single", (), "copy.deepcopy does not take the model, which says: TypeError"),
         ("Two", "as_large", ROWS_AND_COLUMNS, "the example has size 5 in y:1, where 16:64 is stat"),
         ("Two", "as_large", ("endless",), "has size 5 in y:1, where 16 or more is stated"),
         ("OfFour", "one_row", ("x:0=1:8",), "takes that for one that never varies; give an exam"),

@@ -120,7 +120,7 @@ OF_THE_PACKAGE = [mend for mend in MENDS if mend not in (*FALLBACKS, *ENGINES, *
 #: TensorRT's own converters alone show them.
 REAL = {
     "slice-without-an-end", "cache-layer-of-integers", "number-into-a-slice",
-    "index-behind-the-first-dimension", "repeat-by-a-size",
+    "index-behind-the-first-dimension", "repeat-by-a-size", "usual-size-beyond-the-largest",
 }  # fmt: skip
 FAST = "last-index-written"
 #: A package alone has it, and the exporter's own way back shows it.

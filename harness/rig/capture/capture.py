@@ -21,6 +21,7 @@ from torch.export.passes import move_to_device_pass
 from torch.fx import GraphModule
 
 from corpus.case import Case, Inputs, Program, is_from_elsewhere
+from corpus.leaves import cut_off
 from harness.rig.capture.fallbacks import fallbacks_meant
 from harness.rig.capture.sizes import apart, indices_within, ranges_tried, user_values
 from harness.rig.capture.split import split_module
@@ -147,6 +148,7 @@ def capture(case: Case, mode: str, seed: int = 0) -> CapturedProgram:
             export_s = time.perf_counter() - began
         for module, attributes in before:
             _as_before(module, attributes)
+        cut_off(model)
     else:  # its module is in evaluation, and its weights are the user's
         model, exported = program.model, torch.export.load(program.archive)
     unnamed: frozenset[str] = frozenset()
