@@ -3,11 +3,11 @@
 The first call is made `DRAWS` times if it moves the generator, each time from a seed of its own,
 and a later one `LATER` times; of later calls only shape and type are compared. If it returns the
 same each time, nothing that counts was drawn: many models draw a number for each layer, to skip
-some while they train, and read it in training alone. A program that draws the same numbers in the same
-order agrees bit for bit. A program that draws other numbers is right if two moments agree: every
-element's mean, and the whole output's mean and spread, each within `BOUND` standard errors. The
-standard errors come from the draws themselves, which are independent of each other even if the
-elements of one draw are not.
+some while they train, and read it in training alone. A program that draws the same numbers in
+the same order agrees bit for bit. A program that draws other numbers is right if two moments
+agree: every element's mean, and the whole output's mean and spread, each within `BOUND` standard
+errors. The standard errors come from the draws themselves, which are independent of each other
+even if the elements of one draw are not.
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ def test_noise_in_an_input_or_in_the_state_alone_is_drawn(into_input):
     noisy, quiet = (observe(Noisy(rate, into_input), CALLS) for rate in (1.0, 0.0))
     assert all(noisy.drew)
     found = noisy.difference(quiet)
-    assert found is not None and found.kind == "random numbers are drawn elsewhere"
+    assert found is not None
+    assert found.kind == "random numbers are drawn elsewhere"
 
 
 def test_distributions_that_change_places_in_an_inlined_module_are_seen(prepared):
