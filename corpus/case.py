@@ -155,8 +155,9 @@ class Case:
     buffers, ``settings`` what
     `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back, ``save_keywords`` what
     `torch_tensorrt.save` is given beside what a route gives it, and ``imports`` the modules that a
-    process has to import before it loads the program (custom ops). ``lanes`` are those that a run
-    takes it through: a split that is handmade has nothing that a package could compile.
+    process has to import before it loads the program (custom ops). ``module_given`` says that
+    `torch_tensorrt.compile` is given the module itself, and exports it. ``lanes`` are those that a
+    run takes it through: a split that is handmade has nothing that a package could compile.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Case:
     cross: bool = False
     dynamic: bool = False
     state: bool = False
+    module_given: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     save_keywords: tuple[tuple[str, Any], ...] = ()
     imports: tuple[str, ...] = ()
@@ -211,6 +213,7 @@ def case(
     cross: bool = False,
     dynamic: bool = False,
     state: bool = False,
+    module_given: bool = False,
     settings: Mapping[str, Any] | None = None,
     save_keywords: Mapping[str, Any] | None = None,
     imports: Sequence[str] = (),
@@ -247,6 +250,7 @@ def case(
             cross=cross,
             dynamic=dynamic,
             state=state,
+            module_given=module_given,
             settings=tuple((settings or {}).items()),
             save_keywords=tuple((save_keywords or {}).items()),
             imports=tuple(imports),

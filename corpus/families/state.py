@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
+from corpus.families.alternating_relu import RELU
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -162,3 +163,28 @@ class Block(torch.nn.Module):
 )
 def layers_of_one_block_in_two_fallbacks() -> Program:
     return Program(floats((2, 8)), model=torch.nn.Sequential(Block()))
+
+
+class SkipsLayersInTraining(torch.nn.Module):
+    """LayerDrop, as speech models have it: a number is drawn for each layer, and read by none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            drawn = torch.rand([])
+            skipped = self.training and drawn < 0.1
+            x = x if skipped else x + torch.relu(layer(x)) * 2
+        return x
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="numbers that are drawn and never read, as to skip layers in training alone",
+    fallback=[RELU],
+    wiring=True,
+)
+def layers_skipped_in_training() -> Program:
+    return Program(floats((2, 8)), model=SkipsLayersInTraining())

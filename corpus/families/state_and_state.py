@@ -203,6 +203,26 @@ def state_from_an_input_that_is_written() -> Program:
     return Program(floats((1, 4)), model=Kept())
 
 
+class KeptUnread(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(self.alpha + x)
+        self.zeta.copy_(x)
+        x.mul_(2)
+        return made + x
+
+
+@case(
+    Family.CACHES,
+    catches="a state that no call reads takes its caller's tensor before the model writes to that",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def unread_state_from_an_input_that_is_written() -> Program:
+    return Program(floats((1, 4)), model=KeptUnread())
+
+
 class Spectrum(torch.nn.Module):
     sum: torch.Tensor
 

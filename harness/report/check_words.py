@@ -87,9 +87,9 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
         by = _refusals(answer) if answer.refused_by_torch else ""
         return f"{name} {which} saves it right by {'no' if asked == 1 else 'any'} call{by}"
     packed = answer.packed_otherwise
-    form = "" if best.standing is Standing.RIGHT else ", which returns the right numbers "
-    if form:
-        form += f"packed otherwise: {_lowered(packed.workaround)}" if packed else "in another form"
+    form = "" if best.standing is Standing.RIGHT else ", whose numbers alone are right"
+    if packed:
+        form = f", which returns the right numbers packed otherwise: {_lowered(packed.workaround)}"
     use = f"use torch_tensorrt {best.release} and {call_words(best.route, best.release)}{form}"
     if best.release == newest:
         return f"{name} {use}"

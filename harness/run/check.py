@@ -367,9 +367,11 @@ def _answers(
     known = runs[0].expectations
     splits.add_missing(records)
     if lost := [model for model in splits.models if model not in splits.of]:
+        failed = [text.strip().splitlines()[-1] for run in runs for text in run.broken.values()]
+        why = f"the harness itself failed: {failed[0]}" if failed else "its process was lost"
         raise SurroundingsError(
-            f"{', '.join(lost)}: nothing is known of its split, since the process that makes it "
-            f"was lost; {runs[0].folder.path / 'workers'} has its log: check it again"
+            f"{', '.join(lost)}: nothing is known of its split, since {why}; "
+            f"{runs[0].folder.path / 'workers'} has the log"
         )
     return tuple(
         ModelAnswer(model, tuple(releases), (), {}, None, wrong)

@@ -36,7 +36,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
     has = {
         "state": writes and any((buffers, exported.state_dict, exported.constants)),
         "only-writes": writes,
-        "input-writes": writes,
+        "input-writes": _writes_to_an_input(exported),
         "slice-writes": bool(parts),
         "four-dimensional-writes": any(map(_in_four_dimensions, parts)),
         "keywords": bool(example.kwargs)
@@ -52,6 +52,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         ),
         "global-partitioner": dict(captured.case.settings).get("use_fast_partitioner") is False,
         "recompiled": captured.program.after_compile is not None,
+        "module-given": captured.case.module_given,
         "handmade-split": False,  # what is captured is split by torch's own splitter
         "complex-beside-real": any(map(_is_complex_beside_real, nodes)),
         "complex-of-reals": any(map(_makes_complex, nodes)),
@@ -63,7 +64,7 @@ def lacking(captured: CapturedProgram) -> Iterator[str]:
         ),
         "log-softmax": bool(called & {"log_softmax", "cross_entropy_loss"}),
         "variance": bool(called & {"var", "std", "var_mean", "std_mean"}),
-        "attention": "scaled_dot_product_attention" in called,
+        "masked-attention": any(map(_masks_attention, nodes)),
         "sort-by-default": any(map(_sorts_by_the_last, nodes)),
         "instance-norm": "instance_norm" in called,
         "vmap": any("vmap" in str(node.target) for node in nodes),
@@ -135,6 +136,14 @@ def _writes(exported: ExportedProgram) -> bool:
     return bool(told or writes_of(exported.graph_module))
 
 
+def _writes_to_an_input(exported: ExportedProgram) -> bool:
+    """Whether a user's input may be written. A program's other inputs are weights and state."""
+    signature = exported.graph_signature
+    given = {f"its input {name}" for name in signature.user_inputs}
+    written = {write.target for write in writes_of(exported.graph_module)}
+    return bool(signature.user_inputs_to_mutate or given & written)
+
+
 def _writes_a_part(node: Node) -> bool:
     """Whether it may write to a part of a tensor, in place or in a copy."""
     schema = getattr(node.target, "_schema", None)
@@ -165,8 +174,17 @@ def _takes_another_form(node: Node) -> bool:
     if _op_name(node) != "copy":
         return False
     values = [each.meta.get("val") for each in node.all_input_nodes[:2]]
-    forms = {(each.dtype, each.shape) for each in values if isinstance(each, torch.Tensor)}
+    # As texts, since a size that varies cannot be in a set.
+    forms = {f"{each.dtype} {each.shape}" for each in values if isinstance(each, torch.Tensor)}
     return len(forms) > 1
+
+
+def _masks_attention(node: Node) -> bool:
+    """Whether it is an attention that is given a mask, its fourth argument."""
+    if _op_name(node) != "scaled_dot_product_attention":
+        return False
+    masks = (*node.args[3:4], node.kwargs.get("attn_mask"))
+    return any(mask is not None for mask in masks)
 
 
 def _becomes_state(exported: ExportedProgram) -> Iterator[Any]:

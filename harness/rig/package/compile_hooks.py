@@ -26,6 +26,10 @@ from harness.wire.vocabulary import FALLS_BACK_TO_NOTHING, Stage
 COMPILER: Final = "torch_tensorrt.dynamo._compiler"
 
 
+class ExportedOtherwise(CannotAsk):
+    """What `torch.export` makes of a user's model computes something else than the model does."""
+
+
 class NothingFallsBack(CannotAsk):
     """An op that a case sends to PyTorch is in its program, and not in what is partitioned."""
 

@@ -13,7 +13,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule
 
-from corpus.case import Case, Inputs
+from corpus.case import Case, Inputs, is_from_elsewhere
 from corpus.op_names import GETITEM
 from harness.rig.capture.capture import CapturedProgram, capture, on_device
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, hold
@@ -22,14 +22,15 @@ from harness.rig.clock import StageClock
 from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
-from harness.rig.oracles.values import observe
-from harness.rig.package.compile_hooks import fallbacks_required, timed_parts
+from harness.rig.oracles.values import Observed, differences, observe
+from harness.rig.package.compile_hooks import ExportedOtherwise, fallbacks_required, timed_parts
 from harness.rig.package.executor import (
     EMULATED_EXECUTOR,
     Executor,
     refits_refused,
     require_askable,
 )
+from harness.wire.oracles import PACKING
 from harness.wire.vocabulary import Stage
 
 
@@ -71,11 +72,37 @@ def prepare_with(
             ask_twice=executor.real,
             kernels_vary=executor.kernels_vary,
         )
+        if prepared.against_eager and is_from_elsewhere(case):
+            _require_exported_right(capture(case, mode, seed), eager)
         prepared.carried_bytes = carried_bytes
         prepared.warnings = tuple(told)
         return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
+
+
+def _require_exported_right(captured: CapturedProgram, eager: Observed) -> None:
+    """Raise ExportedOtherwise where the program is wrong before any release has touched it.
+
+    A model may do something else while it is exported, as those do that ask
+    `torch.compiler.is_exporting()`, or keep what no program keeps.
+    """
+    case, exported = captured.case, captured.exported
+    assert exported is not None
+    try:
+        got = observe(exported.module(), captured.calls)
+    except Exception:  # noqa: BLE001 - a program that refuses a call is judged by its own findings
+        return
+    found = [
+        each for each in differences(eager, got, case.eager_tolerance) if each.kind not in PACKING
+    ]
+    if found:
+        raise ExportedOtherwise(
+            f"{case.name}: what torch.export.export makes of the model computes something else "
+            f"than the model, before any release sees it: {found[0].kind}: {found[0].detail}; "
+            "mend what the model does otherwise while it is exported, or what it keeps from call "
+            "to call outside of its buffers"
+        )
 
 
 def compile_like_a_user(
@@ -84,6 +111,9 @@ def compile_like_a_user(
     more: Mapping[str, Any] = EMULATED_EXECUTOR.settings,
 ) -> GraphModule:
     """`torch_tensorrt.dynamo.compile` with the ops that the case sends to PyTorch.
+
+    Of a case whose user gives the module itself it is `torch_tensorrt.compile`, which exports that
+    with inputs of its own making.
 
     Args:
         more: settings beside those that the case names.
@@ -97,12 +127,14 @@ def compile_like_a_user(
     # Settings of the case may send other ops to PyTorch than it names.
     named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(captured)
     with fallbacks_required(case.name, named, captured.exported.graph, captured.unnamed):
-        compiled: GraphModule = package.dynamo.compile(
-            captured.exported,
-            arg_inputs=inputs.args,
-            kwarg_inputs=dict(inputs.kwargs),
-            **{**more, **settings_of(captured)},
-        )
+        given = {"arg_inputs": inputs.args, "kwarg_inputs": dict(inputs.kwargs)}
+        settings = {**more, **settings_of(captured)}
+        compiled: GraphModule
+        if case.module_given:
+            model = copy.deepcopy(captured.eager)
+            compiled = package.compile(model, ir="dynamo", **given, **settings)
+        else:
+            compiled = package.dynamo.compile(captured.exported, **given, **settings)
     return compiled
 
 

@@ -159,6 +159,8 @@ def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, show
     """A script that looks into the exported program, for what no call of a user tells."""
     case = captured.case
     refuse_changed_module(captured)
+    if case.module_given:
+        raise Unwritable("its user gives torch_tensorrt.compile the module itself")
     saving = None
     if route is not Route.COMPILE:
         saving = {**route.row.save, **dict(case.save_keywords)}

@@ -121,7 +121,9 @@ def user_calls(
         dynamic=program.dynamic_shapes is not None,
         packed=not exported.call_spec.out_spec.is_leaf(),
         returns_inputs=not {*signature.user_inputs}.isdisjoint(signature.user_outputs),
-        export=(
+        export=()
+        if case.module_given
+        else (
             *dims,
             *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
             *(f"shapes_for_save = {each}" for each in own),
@@ -252,7 +254,7 @@ def _exporting(captured: CapturedProgram, mode: str, *, keywords: bool) -> str:
 
 
 def _compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
-    """The call of `torch_tensorrt.dynamo.compile`."""
+    """The call of `torch_tensorrt.dynamo.compile`, or of `torch_tensorrt.compile`."""
     given = ["arg_inputs=inputs", *(["kwarg_inputs=keywords"] if captured.example.kwargs else [])]
     if captured.program.bounds is not None:
         package: Any = types.SimpleNamespace(Input=lambda **keywords: _Described(keywords))
@@ -262,6 +264,10 @@ def _compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
             given.append(f"kwarg_inputs={writer.value(dict(described.kwargs))}")
     settings = settings_of(captured).items()
     stated = (f"{name}={writer.value(item)}" for name, item in settings)
+    if captured.case.module_given:
+        given = ["model", 'ir="dynamo"', *given]
+        yield block("compiled = torch_tensorrt.compile(", [*given, *stated], ")")
+        return
     yield block("compiled = torch_tensorrt.dynamo.compile(", ["program", *given, *stated], ")")
 
 

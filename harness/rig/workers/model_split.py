@@ -26,7 +26,7 @@ from harness.rig.cell.prepare import NotPrepared, PreparedCase, raised_by
 from harness.rig.engines.module import is_engine_child
 from harness.rig.lanes import Lane, PackageLane
 from harness.rig.oracles.completion import first_line
-from harness.rig.package.compile_hooks import NothingFallsBack
+from harness.rig.package.compile_hooks import ExportedOtherwise, NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
 from harness.rig.questions.picture import split_graph
 from harness.wire.vocabulary import SIZES_VIOLATED, Stage
@@ -81,7 +81,7 @@ def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared
             "structure": structure_of(prepared),
             "lacks": list(lacking(prepared.captured)),
         }
-    if isinstance(prepared.cause, NothingFallsBack | Mistake):
+    if isinstance(prepared.cause, NothingFallsBack | ExportedOtherwise | Mistake):
         return {"case": name, "wrong": str(prepared.cause)}
     if prepared.stage is Stage.CAPTURE:
         instead = _NOT_SO_SIZED if SIZES_VIOLATED in str(prepared.cause) else _NOT_EXPORTED

@@ -1,0 +1,182 @@
+"""Modules that `torch_tensorrt.compile` is given as they are, as most users call it.
+
+It exports them itself, with inputs that it makes of shapes and types, and compiles what comes out.
+All other cases hand over a program that `torch.export` made of the model's own inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
+from corpus.families.dynamic_shapes import BOUNDS
+from corpus.families.keyword_ranges import up_to_twice_as_many
+from corpus.inputs import DYNAMIC, dynamic_size, floats
+
+
+class Cell(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, states: list[torch.Tensor]) -> torch.Tensor:
+        hidden, kept = states
+        return torch.relu(x * 2 - hidden) + kept
+
+
+def _with_states(generator: torch.Generator, _: int | None) -> Inputs:
+    x, hidden, kept = (torch.randn(2, 8, generator=generator) for _ in range(3))
+    return Inputs((x,), {"states": [hidden, kept]})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a module with a list by keyword, which is left out when the module is exported",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_list_by_keyword() -> Program:
+    return Program(_with_states, model=Cell())
+
+
+class TwoLengths(torch.nn.Module):
+    """Adds up two lists of rows of their own lengths."""
+
+    def forward(self, few: torch.Tensor, many: torch.Tensor) -> torch.Tensor:
+        return torch.relu(few * 2).sum(0) - torch.relu(many - 1).sum(0)
+
+
+@case(
+    Family.INTERFACES,
+    catches="two inputs whose sizes vary within one range, each on its own: taken for one size",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_two_sizes_of_one_range() -> Program:
+    few, many = (torch.export.Dim(name, min=BOUNDS[0], max=BOUNDS[1]) for name in ("few", "many"))
+    return Program(
+        floats((DYNAMIC, 8), (DYNAMIC, 8)),
+        model=TwoLengths(),
+        dynamic_shapes={"few": {0: few}, "many": {0: many}},
+        bounds=BOUNDS,
+    )
+
+
+def _in_order(generator: torch.Generator, size: int | None) -> Inputs:
+    given = up_to_twice_as_many(generator, size).kwargs
+    return Inputs((given["a"], given["b"]))
+
+
+@case(
+    Family.INTERFACES,
+    catches="two inputs whose sizes vary within ranges of their own",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_two_ranges() -> Program:
+    few = torch.export.Dim("few", min=BOUNDS[0], max=BOUNDS[1])
+    many = torch.export.Dim("many", min=BOUNDS[0], max=2 * BOUNDS[1])
+    return Program(
+        _in_order,
+        model=TwoLengths(),
+        dynamic_shapes={"few": {0: few}, "many": {0: many}},
+        bounds=BOUNDS,
+        ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
+    )
+
+
+class Tokens(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = torch.nn.Embedding(16, 8)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.rows(tokens)) * 2
+
+
+def _tokens(generator: torch.Generator, size: int | None) -> Inputs:
+    """The example is of the largest size."""
+    rows = BOUNDS[1] if size is None else dynamic_size(size)
+    return Inputs((torch.randint(16, (rows, 4), generator=generator),))
+
+
+@case(
+    Family.INTERFACES,
+    catches="whole numbers whose usual size is the largest one: taken for a size that never varies",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_the_largest_size() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(_tokens, model=Tokens(), dynamic_shapes={"tokens": {0: rows}}, bounds=BOUNDS)
+
+
+class Flagged(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, doubled: bool = True) -> torch.Tensor:
+        return torch.relu(x - 1) * 2 if doubled else torch.relu(x + 1)
+
+
+def _with_flag(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 8, generator=generator),), {"doubled": False})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a flag by keyword, of which a tensor is made before the module is exported",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_flag() -> Program:
+    return Program(_with_flag, model=Flagged())
+
+
+class AnyNumber(torch.nn.Module):
+    def forward(self, *xs: torch.Tensor) -> torch.Tensor:
+        return torch.relu(xs[0] + 1) * xs[1]
+
+
+@case(
+    Family.INTERFACES,
+    catches="a module that takes any number of inputs (*xs)",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_any_number_of_inputs() -> Program:
+    return Program(floats((2, 8), (2, 8)), model=AnyNumber())
+
+
+class Paired(torch.nn.Module):
+    def forward(self, pair: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return torch.relu(pair[0] + 1) * pair[1]
+
+
+def _pair(generator: torch.Generator, _: int | None) -> Inputs:
+    pair: Any = tuple(torch.randn(2, 8, generator=generator) for _ in range(2))
+    return Inputs((pair,))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a module that takes a tuple of tensors as one input",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_pair() -> Program:
+    return Program(_pair, model=Paired())
