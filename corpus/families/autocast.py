@@ -5,6 +5,8 @@ These cases are for the package lane alone: the graph lane lowers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 from corpus.case import Family, Inputs, Program, case
@@ -79,3 +81,30 @@ class Halves(torch.nn.Module):
 )
 def chunks_in_autocast() -> Program:
     return Program(floats((2, 8)), model=Halves())
+
+
+class Loud(torch.nn.Module):
+    """What float16 does not hold, of inputs of the usual size."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * 1e3 + 2e3) * 1e2 * 1e-5
+
+
+class LoudThenQuiet:
+    """Two batches to calibrate with, of which the second one is zeros."""
+
+    def __iter__(self) -> Iterator[tuple[torch.Tensor]]:
+        yield (torch.ones(2, 8),)
+        yield (torch.zeros(2, 8) - 2,)
+
+
+@case(
+    Family.TYPES,
+    catches="numbers that float16 does not hold, as the first of two calibration batches shows",
+    fallback=[RELU],
+    eager_tolerance=1e-2,
+    settings={**HALF, "autocast_calibration_dataloader": LoudThenQuiet()},
+    lanes=PACKAGE_ALONE,
+)
+def loud_numbers_in_calibrated_autocast() -> Program:
+    return Program(floats((2, 8)), model=Loud())

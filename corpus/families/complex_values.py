@@ -116,3 +116,22 @@ def _complex(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def complex_input_handed_back() -> Program:
     return Program(_complex, model=HandedBack())
+
+
+class Centred(torch.nn.Module):
+    """How far each number is from the mean of its row."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        values = torch.view_as_complex(torch.relu(x) * 2)
+        return torch.view_as_real(values - values.mean(1, keepdim=True)) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a mean of complex values that keeps its dimension",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_mean_taken_away() -> Program:
+    return Program(floats((3, 3, 2)), model=Centred())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -163,3 +164,27 @@ class HeavyEngine(torch.nn.Module):
 )
 def engine_of_a_megabyte() -> Program:
     return Program(floats((2, 512)), model=HeavyEngine())
+
+
+class AndItsTranspose(torch.nn.Module):
+    weight: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.randn(4, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        doubled = self.weight * 2
+        return torch.relu(x @ doubled) - torch.relu(x @ doubled.t())
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a square constant that is computed, and its transpose in the same memory",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def constant_and_its_transpose() -> Program:
+    return Program(floats((2, 4)), model=AndItsTranspose())

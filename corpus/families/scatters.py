@@ -12,7 +12,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import dynamic_size
+from corpus.inputs import dynamic_size, floats
 
 NODES, WIDTH = 5, 8
 
@@ -69,3 +69,22 @@ def messages_added_up() -> Program:
 )
 def largest_of_the_messages() -> Program:
     return _program(Largest())
+
+
+class Infilled(torch.nn.Module):
+    """Image tokens in the places of a text's, as multimodal models put them there."""
+
+    def forward(self, x: torch.Tensor, fill: torch.Tensor) -> torch.Tensor:
+        columns = torch.tensor([True, False, False, True])
+        return torch.relu(x).masked_scatter(columns, fill * 2) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a mask of one row that is true of all rows, and says which columns are filled",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def columns_filled_by_a_mask() -> Program:
+    return Program(floats((2, 4), (2, 2)), model=Infilled())

@@ -6,7 +6,11 @@ in its next call, so that a write that is lost, or done in another order, shows 
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import torch
+from torch.export import ExportedProgram
 
 from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU
@@ -356,3 +360,44 @@ class CountedAndScaled(torch.nn.Module):
 def keywords_beside_running_state() -> Program:
     inputs = keyword_floats([(2, 4)], shift=(2, 4), scale=(2, 4))
     return Program(inputs, model=CountedAndScaled())
+
+
+class Counter(TwoStates):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.zeta.add_(x)
+        return self.zeta * 2
+
+
+@case(
+    Family.CACHES,
+    catches="state of a model that is too small for an engine, handed back as it was lowered",
+    min_block_size=5,
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def state_without_an_engine() -> Program:
+    return Program(floats((1, 4)), model=Counter())
+
+
+def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
+    """The program as it was, after a module that was compiled from it has been called."""
+    package: Any = importlib.import_module("torch_tensorrt")
+    assert program.example_inputs is not None
+    args, _ = program.example_inputs
+    compiled = package.dynamo.compile(program, arg_inputs=args, min_block_size=1)
+    with torch.no_grad():
+        compiled(*args)
+    return program
+
+
+@case(
+    Family.CACHES,
+    catches="state that two modules share which were compiled from one program",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def state_of_a_program_compiled_twice() -> Program:
+    return Program(floats((1, 4)), model=OneAfterTheOther(), before_compile=compiled_and_called)

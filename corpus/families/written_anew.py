@@ -251,3 +251,23 @@ class Ensemble(torch.nn.Module):
 )
 def vmap_beside_a_cast() -> Program:
     return Program(floats((2, 4)), model=Ensemble())
+
+
+class Grouped(torch.nn.Module):
+    """Attention of four heads, each two of which share keys and values."""
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        made = functional.scaled_dot_product_attention(query, key, torch.relu(key), enable_gqa=True)
+        return made + 1
+
+
+@case(
+    Family.TYPES,
+    catches="heads that share keys and values, as Llama's, when attention is written anew",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    settings={"decompose_attention": True},
+    lanes=PACKAGE_ALONE,
+)
+def grouped_attention_written_anew() -> Program:
+    return Program(floats((1, 4, 3, 8), (1, 2, 3, 8)), model=Grouped())

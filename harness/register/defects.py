@@ -67,7 +67,8 @@ NEEDS: Final = (
     "cast-into-state", "cloned-state", "complex-beside-real", "complex-of-reals",
     "complex-returned", "four-dimensional-writes", "handmade-split", "instance-norm",
     "log-softmax", "masked-attention", "module-given", "scatter-add", "scatter-reduce",
-    "slice-scatter-by-default", "sort-by-default", "state-into-state", "strided-state", "torch-2.14", "torch-2.9", "variance", "vmap",
+    "slice-scatter-by-default", "sort-by-default", "state-into-state", "strided-state",
+    "torch-2.14", "torch-2.9", "variance", "vmap",
 )  # fmt: skip
 #: Of `MODELS`, those that a model without state has none of.
 HAVING_STATE: Final = frozenset(("state", "only-writes", "input-writes"))

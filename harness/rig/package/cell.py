@@ -68,7 +68,10 @@ def run_package_cell(
         else:
             try:
                 loaded = loader.load(
-                    archive, prepared.captured.calls, imports=prepared.captured.imports
+                    archive,
+                    prepared.captured.calls,
+                    imports=prepared.captured.imports,
+                    files=tuple(asked),
                 )
             except CannotAsk as reason:
                 prepared.look_for_damage()
@@ -130,6 +133,7 @@ def _look_at_it_here(back: RoundTrip, loaded: Loaded, archive: Path, clock: Stag
             back.reloaded = torch.export.load(archive, extra_files=back.extra_files or None)
             back.callable = back.reloaded.module()
         back.results = loaded.results
+        back.extra_files.update(loaded.files)
         compare_archives(back, archive, archive.parent / "again" / archive.name, clock)
     except Exception as error:  # noqa: BLE001 - the package's, and so its verdict
         return completion.ended_by(error, Stage.LOAD)

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import gc
 import importlib
+import inspect
 import os
 import signal
 import sys
@@ -19,7 +20,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Protocol
@@ -46,6 +47,8 @@ class Loaded:
 
     ``ended`` is the verdict on loading and running it; ``results`` is None if it did not run;
     ``engine_runs`` counts how often any of its engines ran; ``warnings`` are the release's.
+    ``files`` are the user's own that were asked for, as they came back; empty where the release's
+    `load` takes no names of files, as up to 2.10.0.
     """
 
     ended: Verdict
@@ -53,6 +56,7 @@ class Loaded:
     results: Observed | None = None
     engine_runs: int = 0
     warnings: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Loader(Protocol):
         *,
         tampered: bool = False,
         imports: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> Loaded:
         """Load an archive and run it on every call.
 
@@ -79,6 +84,7 @@ class Loader(Protocol):
             tampered: whether its engines are to return something else than they should: what a
                 program returns has to change with that.
             imports: modules to import first, as whoever uses custom ops does.
+            files: names of the user's own files that are asked for with the program.
 
         Raises:
             CannotAsk: these cannot be imported there.
@@ -95,14 +101,20 @@ class Request:
     archive: Path
     tampered: bool
     imports: Sequence[str]  # modules that the program needs, such as those of custom ops
+    files: Sequence[str]  # the user's own, that are saved with the program
     path: Sequence[str]  # where modules are looked for, as in the process that asks
 
     @classmethod
     def put(
-        cls, archive: Path, calls: Sequence[Inputs], tampered: bool, imports: Sequence[str]
+        cls,
+        archive: Path,
+        calls: Sequence[Inputs],
+        tampered: bool,
+        imports: Sequence[str],
+        files: Sequence[str],
     ) -> Request:
         """Write the calls down, and take the answer to an earlier request away."""
-        request = cls(archive, tampered, imports, sys.path)
+        request = cls(archive, tampered, imports, files, sys.path)
         request.answer.unlink(missing_ok=True)
         torch.save(tuple(calls), request.calls)
         return request
@@ -147,8 +159,9 @@ class FreshLoader:
         *,
         tampered: bool = False,
         imports: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> Loaded:
-        request = Request.put(archive, calls, tampered, imports)
+        request = Request.put(archive, calls, tampered, imports, files)
         self._ours.send(request)
         status = self._ours.recv()
         return request.answered() or Loaded(died(os.waitstatus_to_exitcode(status)), {})
@@ -246,7 +259,11 @@ def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[I
     torch.export.load = _remembering(torch.export.load, causes)  # this process loads once
     began = time.perf_counter()
     try:
-        program = package.load(str(request.archive))
+        # `load` takes them from 2.11.0 on.
+        takes = "extra_files" in inspect.signature(package.load).parameters
+        files = dict.fromkeys(request.files, "") if takes else {}
+        asked = {"extra_files": files} if files else {}
+        program = package.load(str(request.archive), **asked)
         seconds[stage] = time.perf_counter() - began
         stage, began = Stage.RUN, time.perf_counter()
         with WatchedEngines(tampered=request.tampered) as engines:
@@ -259,7 +276,7 @@ def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[I
         # `torch_tensorrt.load` says of every failure that the file is no valid program.
         cause = causes[0] if causes and stage is Stage.LOAD else error
         return Loaded(completion.ended_by(cause, stage), seconds)
-    return Loaded(completion.completed(), seconds, results, engines.runs)
+    return Loaded(completion.completed(), seconds, results, engines.runs, files=files)
 
 
 def _remembering(load: Callable[..., Any], causes: list[Exception]) -> Callable[..., Any]:

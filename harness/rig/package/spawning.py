@@ -46,8 +46,9 @@ class SpawningLoader:
         *,
         tampered: bool = False,
         imports: Sequence[str] = (),
+        files: Sequence[str] = (),
     ) -> Loaded:
-        request = Request.put(archive, calls, tampered, imports)
+        request = Request.put(archive, calls, tampered, imports, files)
         asked = json.dumps(dataclasses.asdict(request), default=str)
         for _ in range(2):
             process, self._next = self._next, self._started()
