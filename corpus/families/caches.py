@@ -10,7 +10,11 @@ position, so that a write that is lost shows in the next call.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import torch
+from torch.export import ExportedProgram
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.dynamic_shapes import BOUNDS, batch
@@ -340,3 +344,26 @@ class ScatteredToTheEnd(Cache):
 )
 def cache_scattered_to_the_end() -> Program:
     return Program(floats((1, HEADS, LENGTH - 4, WIDTH)), model=ScatteredToTheEnd())
+
+
+def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
+    """The program as it was, after a module that was compiled from it has been called."""
+    package: Any = importlib.import_module("torch_tensorrt")
+    assert program.example_inputs is not None
+    args, _ = program.example_inputs
+    compiled = package.dynamo.compile(program, arg_inputs=args, min_block_size=1)
+    with torch.no_grad():
+        compiled(*args)
+    return program
+
+
+@case(
+    Family.CACHES,
+    catches="a cache that two modules share which were compiled from one program",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def cache_of_a_program_compiled_twice() -> Program:
+    return Program(step, model=InOneEngine(), before_compile=compiled_and_called)

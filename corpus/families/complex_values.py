@@ -123,7 +123,7 @@ class Centred(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         values = torch.view_as_complex(torch.relu(x) * 2)
-        return torch.view_as_real(values - values.mean(1, keepdim=True)) + 1
+        return torch.view_as_real(values - values.mean(-1, keepdim=True)) + 1
 
 
 @case(

@@ -6,11 +6,7 @@ in its next call, so that a write that is lost, or done in another order, shows 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 import torch
-from torch.export import ExportedProgram
 
 from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU
@@ -378,26 +374,3 @@ class Counter(TwoStates):
 )
 def state_without_an_engine() -> Program:
     return Program(floats((1, 4)), model=Counter())
-
-
-def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
-    """The program as it was, after a module that was compiled from it has been called."""
-    package: Any = importlib.import_module("torch_tensorrt")
-    assert program.example_inputs is not None
-    args, _ = program.example_inputs
-    compiled = package.dynamo.compile(program, arg_inputs=args, min_block_size=1)
-    with torch.no_grad():
-        compiled(*args)
-    return program
-
-
-@case(
-    Family.CACHES,
-    catches="state that two modules share which were compiled from one program",
-    fallback=[RELU],
-    wiring=True,
-    lanes=PACKAGE_ALONE,
-    state=True,
-)
-def state_of_a_program_compiled_twice() -> Program:
-    return Program(floats((1, 4)), model=OneAfterTheOther(), before_compile=compiled_and_called)
