@@ -10,6 +10,7 @@ position, so that a write that is lost shows in the next call.
 
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any
 
@@ -347,14 +348,18 @@ def cache_scattered_to_the_end() -> Program:
 
 
 def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
-    """The program as it was, after a module that was compiled from it has been called."""
+    """A copy, after a module that was compiled from it has been called.
+
+    It is a copy, since a program shares its state with the model that it was made of.
+    """
     package: Any = importlib.import_module("torch_tensorrt")
-    assert program.example_inputs is not None
-    args, _ = program.example_inputs
-    compiled = package.dynamo.compile(program, arg_inputs=args, min_block_size=1)
+    own = copy.deepcopy(program)
+    assert own.example_inputs is not None
+    args, _ = own.example_inputs
+    compiled = package.dynamo.compile(own, arg_inputs=args, min_block_size=1)
     with torch.no_grad():
         compiled(*args)
-    return program
+    return own
 
 
 @case(
