@@ -348,7 +348,7 @@ def cache_scattered_to_the_end() -> Program:
 
 
 def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
-    """A copy, after a module that was compiled from it has been called.
+    """A copy, after a module that was compiled from it has written to another place of its cache.
 
     It is a copy, since a program shares its state with the model that it was made of.
     """
@@ -356,9 +356,10 @@ def compiled_and_called(program: ExportedProgram) -> ExportedProgram:
     own = copy.deepcopy(program)
     assert own.example_inputs is not None
     args, _ = own.example_inputs
+    x, position = args
     compiled = package.dynamo.compile(own, arg_inputs=args, min_block_size=1)
     with torch.no_grad():
-        compiled(*args)
+        compiled(x + 1, (position + 1) % LENGTH)
     return own
 
 
