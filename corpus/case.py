@@ -154,8 +154,8 @@ class Case:
     tells whether its program has dynamic dimensions, ``state`` whether it writes to its own
     buffers, ``settings`` what
     `torch_tensorrt.dynamo.compile` is asked beside the ops that fall back, ``save_keywords`` what
-    `torch_tensorrt.save` is given beside what a route gives it, and ``imports`` the modules that a
-    process has to import before it loads the program (custom ops). ``module_given`` says that
+    `torch_tensorrt.save` is given where a route says nothing else, and ``imports`` the modules that
+    a process has to import before it loads the program (custom ops). ``module_given`` says that
     `torch_tensorrt.compile` is given the module itself, and exports it. ``lanes`` are those that a
     run takes it through: a split that is handmade has nothing that a package could compile.
     """

@@ -40,8 +40,8 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "arg_inputs": list(given.args),
         "kwarg_inputs": dict(given.kwargs),
-        **route.row.save,
         **copy.deepcopy(dict(captured.case.save_keywords)),
+        **route.row.save,
     }
     if (shapes := captured.shapes_given(route)) is not None:
         arguments["dynamic_shapes"] = pytree.tree_map(lambda leaf: leaf, shapes)
