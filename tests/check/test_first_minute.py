@@ -37,6 +37,11 @@ class OnGpu(Ranker):
     def forward(self, x):
         return super().forward(x.cuda())
 
+class Otherwise(torch.nn.Module):
+    def forward(self, x):
+        made = torch.relu(x) + 1
+        return made * 2 if torch.compiler.is_exporting() else made
+
 def make_stored():
     return torch.load("weights.pt")
 
@@ -97,6 +102,17 @@ def test_a_class_that_needs_arguments_is_told_with_the_function_to_write(ranker)
     assert "`def make(): return Ranker(items=...)`" in line
     line = refusal(f"{ranker}:make_sized")
     assert line.endswith(f"`def make(): return make_sized(items=...)`, and name {ranker}:make")
+
+
+def test_a_model_that_computes_something_else_while_it_is_exported_is_no_failure_of_a_release(
+    ranker,
+):
+    line = refusal(f"{ranker}:Otherwise", "--releases", "2.14.0")
+    assert (
+        "error: Otherwise: what torch.export.export makes of the model computes something" in line
+    )
+    assert "numbers differ: call 0: output 0: first wrong value" in line
+    assert "mend what the model does otherwise while it is exported" in line
 
 
 @pytest.mark.parametrize(("text", "told"), IMPORTS.values(), ids=IMPORTS)
