@@ -40,7 +40,8 @@ from harness.workers.process import WARM_RIG
 #: rig itself uses: a case counts for what it reaches, and need not reach that.
 JUDGES: Final = (
     "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
-    "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/op_names.py",
+    "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/leaves.py",
+    "corpus/op_names.py",
     "corpus/drawn/model.py", "corpus/drawn/model_case.py", "corpus/user_model.py",
     "corpus/user_inputs.py",
 )  # fmt: skip
