@@ -87,7 +87,7 @@ def main(setup: Mapping[str, Any]) -> None:
         said = json.loads(line)
         archive = Path(said["archive"])
         _taken(archive).touch()
-        answer(package, Request(archive, said["tampered"], said["imports"], said["path"]))
+        answer(package, Request(**{**said, "archive": archive}))
 
 
 if __name__ == "__main__":
