@@ -91,7 +91,7 @@ class Loud(torch.nn.Module):
 
 
 class LoudThenQuiet:
-    """Two batches to calibrate with, of which the second one is zeros."""
+    """Two batches to calibrate with; of the second one the model makes zeros."""
 
     def __iter__(self) -> Iterator[tuple[torch.Tensor]]:
         yield (torch.ones(2, 8),)

@@ -14,7 +14,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.families.keyword_ranges import up_to_twice_as_many
+from corpus.families.keyword_ranges import lengths, up_to_twice_as_many
 from corpus.inputs import DYNAMIC, dynamic_size, floats
 
 
@@ -82,12 +82,11 @@ def _in_order(generator: torch.Generator, size: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_two_ranges() -> Program:
-    few = torch.export.Dim("few", min=BOUNDS[0], max=BOUNDS[1])
-    many = torch.export.Dim("many", min=BOUNDS[0], max=2 * BOUNDS[1])
+    dims = lengths()
     return Program(
         _in_order,
         model=TwoLengths(),
-        dynamic_shapes={"few": {0: few}, "many": {0: many}},
+        dynamic_shapes={"few": dims["a"], "many": dims["b"]},
         bounds=BOUNDS,
         ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
     )

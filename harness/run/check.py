@@ -18,7 +18,7 @@ from harness.catalogue.releases import Catalogue
 from harness.gate.defect_table import own_torch_in_cases
 from harness.gate.model_answer import ModelAnswer, model_answer
 from harness.register.expected import read_expectations
-from harness.run.judged_run import JudgedRun
+from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
 from harness.run.options import OnSplit, Progress, RunOptions
 from harness.run.run import corpus_at, run
 from harness.subjects.packages import Installed, preflight
@@ -363,15 +363,15 @@ def _read_models(options: RunOptions, toolchain: Toolchain, newest: str) -> tupl
 def _answers(
     splits: _Splits, runs: Sequence[JudgedRun], releases: Sequence[str]
 ) -> tuple[ModelAnswer, ...]:
+    for each in runs:
+        raise_if_nothing_ran(each)
     records: list[CellRecord] = [record for each in runs for record in each.records.values()]
     known = runs[0].expectations
     splits.add_missing(records)
     if lost := [model for model in splits.models if model not in splits.of]:
-        failed = [text.strip().splitlines()[-1] for run in runs for text in run.broken.values()]
-        why = f"the harness itself failed: {failed[0]}" if failed else "its process was lost"
         raise SurroundingsError(
-            f"{', '.join(lost)}: nothing is known of its split, since {why}; "
-            f"{runs[0].folder.path / 'workers'} has the log"
+            f"{', '.join(lost)}: nothing is known of its split, since the process that makes it "
+            f"was lost; {runs[0].folder.path / 'workers'} has its log: check it again"
         )
     return tuple(
         ModelAnswer(model, tuple(releases), (), {}, None, wrong)
@@ -385,7 +385,6 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
     """What `Checked.own_torch` has, of the defects that are told of some model."""
     # What the project's own cases show: no user's table says how a defect does with another torch.
     known = read_expectations(undecided=True)
-    standings = known.standings
     told = {}
     for defect, release in {
         (defect.id, call.release)
@@ -395,7 +394,7 @@ def _own_torch(answers: Iterable[ModelAnswer], catalogue: Catalogue) -> dict[tup
         for defect in cause.defects
         if defect.id in known.register.by_id
     }:
-        shown = standings.of(defect, release)
+        shown = known.standings.of(defect, release)
         if shown.release == release:
-            told[defect, release] = own_torch_in_cases(standings, shown, catalogue.torches)
+            told[defect, release] = own_torch_in_cases(known.standings, shown, catalogue.torches)
     return {which: words for which, words in told.items() if words}

@@ -99,6 +99,10 @@ class CapturedProgram:
         gives = route.row.gives_shapes or (own and route.row.newer)
         return self.program.shapes_saved if gives else None
 
+    def keywords_of_save(self, route: Route) -> dict[str, Any]:
+        """What `torch_tensorrt.save` is given beside inputs and shapes: the route's words count."""
+        return {**copy.deepcopy(dict(self.case.save_keywords)), **route.row.save}
+
     def fresh_module(self) -> GraphModule:
         """A graph module of its own for a splitter to change."""
         if self.exported is not None:

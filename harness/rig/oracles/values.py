@@ -333,11 +333,7 @@ def observe(module: torch.nn.Module, calls: Sequence[Inputs], *, repeat: bool = 
     for number, call in enumerate((*calls, calls[0]) if repeat else calls):
         given: list[Inputs] = []
         times = draws.LATER if number else draws.DRAWS
-
-        def alike(results: list[Any], given: list[Inputs] = given) -> bool:
-            done = zip(results, map(_tensors, given), strict=True)
-            return _contents(module) == before and _all_same(done)
-
+        alike = partial(_draws_change_nothing, module, before, given)
         result, drawn = draws.draw(partial(_once, module, call, given), alike, times)
         returned.append(result)
         inputs.append((given[0].args, dict(given[0].kwargs)))
@@ -362,8 +358,15 @@ def _tensors(call: Inputs) -> list[Any]:
     return pytree.tree_leaves((call.args, dict(call.kwargs)))
 
 
-def _all_same(results: Iterable[Any]) -> bool:
-    first, *others = results
+def _draws_change_nothing(
+    module: torch.nn.Module, before: dict[str, str], given: list[Inputs], results: list[Any]
+) -> bool:
+    """Whether all draws of a call returned the same, did the same to their inputs, and left the
+    state as it was ``before`` all calls.
+    """
+    if _contents(module) != before:
+        return False
+    first, *others = zip(results, map(_tensors, given), strict=True)
     return all(first_difference(first, each, may_be_empty=True) is None for each in others)
 
 

@@ -259,9 +259,7 @@ def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[I
     torch.export.load = _remembering(torch.export.load, causes)  # this process loads once
     began = time.perf_counter()
     try:
-        # `load` takes them from 2.11.0 on.
-        takes = "extra_files" in inspect.signature(package.load).parameters
-        files = dict.fromkeys(request.files, "") if takes else {}
+        files = _files_to_fill(package, request.files)
         asked = {"extra_files": files} if files else {}
         program = package.load(str(request.archive), **asked)
         seconds[stage] = time.perf_counter() - began
@@ -277,6 +275,13 @@ def _load_and_run(package: types.ModuleType, request: Request, calls: Sequence[I
         cause = causes[0] if causes and stage is Stage.LOAD else error
         return Loaded(completion.ended_by(cause, stage), seconds)
     return Loaded(completion.completed(), seconds, results, engines.runs, files=files)
+
+
+def _files_to_fill(package: types.ModuleType, names: Sequence[str]) -> dict[str, str]:
+    """The user's files for `load` to fill in; none for a release whose `load` takes no names."""
+    if names and "extra_files" in inspect.signature(package.load).parameters:
+        return dict.fromkeys(names, "")
+    return {}
 
 
 def _remembering(load: Callable[..., Any], causes: list[Exception]) -> Callable[..., Any]:

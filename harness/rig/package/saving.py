@@ -40,8 +40,7 @@ def user_arguments(captured: CapturedProgram, route: Route) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "arg_inputs": list(given.args),
         "kwarg_inputs": dict(given.kwargs),
-        **copy.deepcopy(dict(captured.case.save_keywords)),
-        **route.row.save,
+        **captured.keywords_of_save(route),
     }
     if (shapes := captured.shapes_given(route)) is not None:
         arguments["dynamic_shapes"] = pytree.tree_map(lambda leaf: leaf, shapes)

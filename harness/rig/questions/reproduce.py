@@ -163,7 +163,7 @@ def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, show
         raise Unwritable("its user gives torch_tensorrt.compile the module itself")
     saving = None
     if route is not Route.COMPILE:
-        saving = {**dict(case.save_keywords), **route.row.save}
+        saving = captured.keywords_of_save(route)
         if captured.shapes_given(route) is not None:
             saving["dynamic_shapes"] = True
     return package_script(shown, verdict, captured, settings_of(captured), saving)

@@ -343,7 +343,7 @@ def _given_to_save(captured: CapturedProgram, route: Route, writer: UserWriter) 
         args = writer.value(list(given.args))
         kwargs = writer.value(dict(given.kwargs)) if given.kwargs else ""
     keywords = {"arg_inputs": args, **({"kwarg_inputs": kwargs} if kwargs else {})}
-    for name, value in {**dict(captured.case.save_keywords), **route.row.save}.items():
+    for name, value in captured.keywords_of_save(route).items():
         if value is None:
             keywords.pop(name, None)
         else:
