@@ -14,6 +14,7 @@ it a file stands for its only module class, and ``inputs`` for the function ``ex
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import tomllib
 import types
@@ -21,12 +22,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from corpus.case import Case, Family, Origin, Program, add_case
+from corpus.case import Case, Family, Origin, Program, add_case, all_cases
 from corpus.user_model import PREFIX, ModelEntry, UserModel, WrongModel
 
 _KEYS: Final = ("model", "inputs", "fallback", "dynamic", "settings", "tolerance")
 #: What `compile` takes where its user names none: torch_tensorrt/dynamo/_defaults.py since 2.2.0.
 MIN_BLOCK_SIZE: Final = 5
+#: Behind the name of a model, of which the module itself is given to `torch_tensorrt.compile`.
+MODULE_GIVEN: Final = "@module"
 #: The relative difference that computing in another order may make in float32.
 TOLERANCE: Final = 1e-4
 
@@ -58,26 +61,51 @@ def declare(file: Path) -> list[types.ModuleType]:
             wrong.append(str(error))
             build = _refusing(str(error))
         build.__module__ = standing.__name__
-        add_case(
-            Case(
-                name=name,
-                family=Family.ARCHITECTURES,
-                origin=Origin.EXPORTED,
-                catches=f"the model {Path(entry.model).name}",
-                build=build,
-                fallback=entry.fallback,
-                min_block_size=int(dict(entry.settings).get("min_block_size", MIN_BLOCK_SIZE)),
-                settings=tuple(item for item in entry.settings if item[0] != "min_block_size"),
-                eager_tolerance=TOLERANCE if entry.tolerance is None else entry.tolerance,
-                declared_at=f"{file.resolve()}:{number}",
-                made_by=made_by,
-            )
+        declared = Case(
+            name=name,
+            family=Family.ARCHITECTURES,
+            origin=Origin.EXPORTED,
+            catches=f"the model {Path(entry.model).name}",
+            build=build,
+            fallback=entry.fallback,
+            min_block_size=int(dict(entry.settings).get("min_block_size", MIN_BLOCK_SIZE)),
+            settings=tuple(item for item in entry.settings if item[0] != "min_block_size"),
+            eager_tolerance=TOLERANCE if entry.tolerance is None else entry.tolerance,
+            declared_at=f"{file.resolve()}:{number}",
+            made_by=made_by,
         )
+        add_case(declared)
+        if imported is not None and not imported.is_archive:
+            add_case(module_given(declared))
         if imported is not None and imported.is_archive:
             used[entry.model] = _standing_for(f"{PREFIX}{file.stem}.{name}", imported.file)
     if len(wrong) == len(tables):
         raise WrongModel("; ".join(wrong))
     return [standing, *used.values()]
+
+
+def module_given(declared: Case) -> Case:
+    """The same model where its user gives the module itself to `torch_tensorrt.compile`.
+
+    It is for a full run alone; `check` asks it where that compiles another program.
+    """
+    return dataclasses.replace(
+        declared,
+        name=f"{declared.name}{MODULE_GIVEN}",
+        module_given=True,
+        full=True,
+        lanes=("package",),
+    )
+
+
+def has_module(case: Case) -> bool:
+    """Whether a case is a model of which there is a case by `module_given`, too."""
+    return any(each.name == f"{case.name}{MODULE_GIVEN}" for each in all_cases())
+
+
+def is_module_of(case: Case) -> bool:
+    """Whether a case is one that `module_given` made."""
+    return case.module_given and case.name.endswith(MODULE_GIVEN)
 
 
 def _standing_for(name: str, file: Path) -> types.ModuleType:

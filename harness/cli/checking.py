@@ -17,18 +17,14 @@ from harness.cli.reducing import reduce_call
 from harness.expectations import EXPECTATIONS
 from harness.gate.model_answer import ModelAnswer, Standing, packs_otherwise, standing_of
 from harness.gate.signature import Known
+from harness.report.check_causes import Told, causes_told
 from harness.report.check_report import write_check
-from harness.report.check_words import Told, answer_lines, causes_told, first_line, upgrade_answer
-from harness.run.check import (
-    Checked,
-    ModelOptions,
-    check,
-    check_here,
-    models_place,
-    releases_to_ask,
-)
+from harness.report.check_words import answer_lines, first_line, upgrade_answer
+from harness.run.check import check, check_here, releases_to_ask
+from harness.run.checked import Checked
 from harness.run.options import Progress, RunOptions
 from harness.run.progress import progress_for
+from harness.run.stated_models import ModelOptions, models_place
 from harness.runs.gpu_evidence import CONTRIBUTED
 from harness.toolchain import Toolchain
 from harness.toolchain.extra_packages import python_with
@@ -183,14 +179,13 @@ def _reduce_unknown(checked: Checked, toolchain: Toolchain, seed: int) -> None:
     if len(checked.answers) > 1 or not unknown or checked.installed is not None:
         return
     worst, known = unknown[0], run.expectations
-    case = next(case for case in run.cases if case.name == answer.model)
     say(
         f"reducing what is no known defect, for {REDUCED_S:.0f} s at most; "
         "Ctrl-C ends it with the smallest so far"
     )
     try:
         reduce_call(
-            case,
+            checked.case_of(answer),
             worst.release,
             worst.route,
             checked.builder,

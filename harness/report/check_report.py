@@ -9,22 +9,22 @@ from typing import Any, Final
 
 from harness.base.files import replace_file, written_to
 from harness.gate.model_answer import CallAnswer, ModelAnswer, Standing
+from harness.report.call_words import call_words, stated
+from harness.report.check_causes import causes_told
 from harness.report.check_words import (
     GIVEN,
     SIGNS,
     TONES,
-    call_words,
-    causes_told,
     first_line,
+    module_words,
     not_asked,
     split_lines,
-    stated,
     torch_words,
     upgrade_answer,
 )
 from harness.report.draw.drawing import Box, Picture, Wire
 from harness.report.pages.rendering import render
-from harness.run.check import Checked
+from harness.run.checked import Checked
 from harness.runs.gpu_evidence import GpuEvidence, write_evidence
 
 SCHEMA: Final = 1
@@ -84,6 +84,11 @@ def check_html(checked: Checked, first: str = "", last: str = "") -> str:
             "split": list(split_lines(checked, answer)),
             "picture": _picture(checked.split_of(answer)[1]),
             "not_asked": list(not_asked(checked, answer)),
+            "of_module": module_words(checked, answer),
+            "module": (module := checked.of_module(answer)),
+            "module_causes": causes_told(checked.modules, module)
+            if checked.modules and module
+            else [],
         }
         for answer in checked.answers
     ]
@@ -128,10 +133,15 @@ def _model_json(checked: Checked, answer: ModelAnswer) -> dict[str, Any]:
     split = checked.split_of(answer)[1]
     if answer.wrong:
         return {"model": answer.model, "wrong": answer.wrong, "use": None, "calls": []}
+    module = checked.of_module(answer)
     return {
         "model": answer.model,
         "use": None if best is None else _release_and_call(best),
         "calls": [_call_json(call) for call in answer.calls.values()],
+        "module_given": {
+            "same_program": list(checked.same_program.get(answer.model, ())),
+            "calls": [_call_json(call) for call in module.calls.values()] if module else [],
+        },
         "split": {key: split[key] for key in ("engines", "fallbacks", "crossing") if key in split},
         "not_asked": list(not_asked(checked, answer)),
     }

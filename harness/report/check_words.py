@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from harness.base.program import PROGRAM
 from harness.base.words import listed, plural, spans
-from harness.catalogue.releases import SAVE_RETRACES_SINCE
-from harness.gate.model_answer import PACKED, CallAnswer, Cause, ModelAnswer, Standing, calls_lost
-from harness.register.defects import Defect
-from harness.register.facts import parsed_version
+from harness.gate.model_answer import ModelAnswer, Standing, calls_lost
 from harness.report import style
-from harness.run.check import Checked
+from harness.report.call_words import call_words
+from harness.report.check_causes import causes_told
+from harness.run.checked import Checked
 from harness.wire.builders import SEGMENT
 from harness.wire.routes import Route
 
@@ -33,43 +28,13 @@ _NO_ENGINE: Final = (
 )
 _NO_GPU: Final = "a GPU: engines are emulated on a CPU, bit for bit as PyTorch computes them"
 _REAL: Final = "really builds the engines, which are emulated on a CPU where they run"
+#: The call that is given the module itself.
+MODULE: Final = 'torch_tensorrt.compile(model, ir="dynamo", ...)'
 #: What is written for short in a call: `save(m, f)` alone raises, since it exports again.
 GIVEN: Final = (
     "m is what compile() returns and f a file; save() is given the inputs as well, by arg_inputs= "
     "and kwarg_inputs=, unless it says without inputs"
 )
-_MOST_SAID: Final = 160
-_UPGRADE: Final = re.compile(r"Upgrade to (\d+(?:\.\d+)*)")
-_STATE: Final = re.compile(r"changed (\[.*\]), should be (\[.*\])")
-_QUOTED: Final = re.compile(r"'[^']*'")
-_TUPLE_OF_ONE: Final = re.compile(r"TreeSpec\((\w+), None, \[\*\]\), should be \*")
-_CALL: Final = re.compile(r"^call (\d+): ")
-
-
-@dataclass(frozen=True)
-class Told:
-    """Some calls that fail for one cause, ready to be shown.
-
-    Attributes:
-        release, route: of the first of them.
-        calls: such as ``save(), save(retrace=False) in 2.12.0 to 2.14.0``.
-        title: of the known defect, or of those that it may be, or by whom it is refused; empty
-            where nothing is known.
-        like: the same in a sentence behind the standing.
-        instead: what a user does instead.
-        shows: where the program of the first differs, and by how much.
-    """
-
-    release: str
-    route: Route
-    calls: str
-    standing: Standing
-    title: str
-    like: str
-    says: str
-    instead: str
-    command: str
-    shows: str = ""
 
 
 def headline(checked: Checked, answer: ModelAnswer) -> str:
@@ -85,12 +50,14 @@ def headline(checked: Checked, answer: ModelAnswer) -> str:
         asked = len(answer.releases)
         which = newest if asked == 1 else f"none of the {asked} releases asked"
         by = _refusals(answer) if answer.refused_by_torch else ""
-        return f"{name} {which} saves it right by {'no' if asked == 1 else 'any'} call{by}"
+        how = f"{'no' if asked == 1 else 'any'} call{by}{_of_the_module(checked, answer)}"
+        return f"{name} {which} saves it right by {how}"
     packed = answer.packed_otherwise
     form = "" if best.standing is Standing.RIGHT else ", whose numbers alone are right"
     if packed:
         form = f", which returns the right numbers packed otherwise: {_lowered(packed.workaround)}"
     use = f"use torch_tensorrt {best.release} and {call_words(best.route, best.release)}{form}"
+    use += _of_the_module(checked, answer)
     if best.release == newest:
         return f"{name} {use}"
     return f"{name} {newest} saves it right by no call; {use}"
@@ -125,6 +92,24 @@ def _name(checked: Checked, answer: ModelAnswer) -> str:
     _, split = checked.split_of(answer)
     engines = split.get("engines")
     return f"{answer.model}: {_NO_ENGINE}" if engines == 0 else f"{answer.model}:"
+
+
+def _of_the_module(checked: Checked, answer: ModelAnswer) -> str:
+    """What is to be heeded where `compile` is given the module itself; empty if nothing is."""
+    best, module = answer.best, checked.of_module(answer)
+    if module is None:
+        return ""
+    if best is None:
+        use = module.best
+        return (
+            f"; {MODULE} of {use.release} is saved right by {call_words(use.route, use.release)}"
+            if use
+            else ""
+        )
+    call = module.calls.get((best.release, best.route))
+    if call is None or call.standing.numbers_right:
+        return ""
+    return f"; compile an exported program, since {MODULE} ends there as: {call.standing}"
 
 
 def first_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -> str:
@@ -170,6 +155,7 @@ def upgrade_line(checked: Checked, answer: ModelAnswer, first: str, last: str) -
     else:
         use = f"use {call_words(best.route, best.release)}"
         use += f" in {best.release}" if best.release != last else ""
+        use += _of_the_module(checked, answer)
     changes = "; ".join(parts) or "nothing changes"
     return f"{_name(checked, answer)} {first} to {last}: {changes}; {use}"
 
@@ -184,6 +170,19 @@ def answer_lines(
     yield ""
     yield from table_lines(answer)
     yield GIVEN
+    yield from _cause_lines(checked, answer)
+    yield ""
+    yield from split_lines(checked, answer)
+    if of_module := module_words(checked, answer):
+        yield of_module
+    if (module := checked.of_module(answer)) is not None and checked.modules is not None:
+        yield from table_lines(module)
+        yield from _cause_lines(checked.modules, module)
+        yield ""
+    yield f"not asked: {'; '.join(not_asked(checked, answer))}"
+
+
+def _cause_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
     for told in causes_told(checked, answer):
         yield ""
         yield f"{told.calls}: {told.standing}, {told.like}"
@@ -194,9 +193,21 @@ def answer_lines(
         if told.instead:
             yield f"  instead: {told.instead}"
         yield f"  {told.command}"
-    yield ""
-    yield from split_lines(checked, answer)
-    yield f"not asked: {'; '.join(not_asked(checked, answer))}"
+
+
+def module_words(checked: Checked, answer: ModelAnswer) -> str:
+    """What `compile` makes of the module itself; empty where nothing is known of it."""
+    order = list(reversed(answer.releases))
+    same, module = checked.same_program.get(answer.model, ()), checked.of_module(answer)
+    if module is not None:
+        return (
+            f"{MODULE} exports the module by itself, and compiles another program in "
+            f"{listed(spans(set(module.releases), order))}, where it fares as follows:"
+        )
+    if not same:
+        return ""
+    which = "" if len(same) == len(order) else f" in {listed(spans(set(same), order))}"
+    return f"{MODULE} compiles the same program{which}, so all this holds for it too"
 
 
 def table_lines(answer: ModelAnswer) -> Iterator[str]:
@@ -214,151 +225,6 @@ def table_lines(answer: ModelAnswer) -> Iterator[str]:
 def _sign(answer: ModelAnswer, release: str, route: Route) -> str:
     call = answer.calls.get((release, route))
     return "" if call is None else SIGNS[call.standing]
-
-
-def call_words(route: Route, *releases: str) -> str:
-    """What a user of these releases writes: m is the compiled module and f the file."""
-    call = stated(route, *releases)
-    return call if ", f" in call else call.replace("save(", "save(m, f, ")
-
-
-def stated(route: Route, *releases: str) -> str:
-    """A call by its name; where `save` alone would inline, with the word that has it export."""
-    versions = [parsed_version(release) for release in releases]
-    if route is Route.RETRACE and any(each and each < SAVE_RETRACES_SINCE for each in versions):
-        return "save(m, f, retrace=True)"
-    return route.row.call
-
-
-def causes_told(checked: Checked, answer: ModelAnswer) -> list[Told]:
-    """What fails, the worst first: a row a cause, with the calls and releases that have it."""
-    order = list(reversed(answer.releases))
-    grouped: dict[tuple[str, ...], list[tuple[CallAnswer, Cause]]] = {}
-    for call in answer.failing:
-        for cause in call.causes:
-            ids = tuple(defect.id for defect in cause.defects)
-            grouped.setdefault((call.standing, *(ids or (cause.says,))), []).append((call, cause))
-    told = []
-    for found in grouped.values():
-        (call, cause), of = found[0], dict[tuple[str, ...], list[str]]()
-        for route in dict.fromkeys(each.route for each, _ in found):
-            names = [each.release for each, _ in found if each.route is route]
-            for told_as, with_saves in _with_saves(answer, route, names).items():
-                of.setdefault(tuple(spans(with_saves, order)), []).append(told_as)
-        calls = "; ".join(
-            f"{', '.join(failing)} in {', '.join(names)}" for names, failing in of.items()
-        )
-        title = " or ".join(f"{defect.title} ({defect.id})" for defect in cause.defects)
-        elsewhere = dict.fromkeys(
-            said
-            for each, why in found
-            for defect in why.defects
-            if (said := checked.own_torch.get((defect.id, each.release), ""))
-        )
-        title += f"; {' and '.join(elsewhere)}" if elsewhere else ""
-        like = f"as the known defect: {title}" if title else "as no known defect"
-        routes = {each.route for each, _ in found}
-        instead = " Or: ".join(
-            dict.fromkeys(_advice(answer, defect, routes, call.release) for defect in cause.defects)
-        )
-        if cause.refusal is not None:
-            title, instead = cause.refusal.title, cause.refusal.instead
-            like = f"as {title}"
-        says = _shortened(cause.says)
-        words = ["explain" if title else "reduce", answer.model, "--subject", call.release]
-        # That a program is packed otherwise than eager is seen of the compiled module alone.
-        seen_by = Route.COMPILE if cause.says == PACKED else call.route
-        words += ["--route", seen_by, "--run", str(checked.run_of(call.release).folder.path)]
-        words += [] if checked.builder == SEGMENT else ["--builder", checked.builder]
-        told.append(
-            Told(
-                call.release,
-                call.route,
-                calls,
-                call.standing,
-                title,
-                like,
-                says,
-                instead,
-                f"{PROGRAM} {shlex.join(words)}",
-                ""
-                if call.standing is Standing.ERROR
-                else _shortened(difference_words(cause.shows, cause.says)),
-            )
-        )
-    return sorted(told, key=lambda each: -list(Standing).index(each.standing))
-
-
-def _advice(answer: ModelAnswer, defect: Defect, routes: Collection[Route], release: str) -> str:
-    """What to do instead; it is said where that is a release or call which fails the model, too."""
-    workaround, calls = defect.workaround, answer.calls.values()
-    avoiding = _all_failing(
-        each for each in calls if each.release == release and defect.is_avoided_by(each.route)
-    )
-    if avoiding:
-        names = listed(dict.fromkeys(each.route.row.call for each in avoiding))
-        return f"{workaround} But for this model that fails in {release}, too: {names}."
-    named = _UPGRADE.match(workaround)
-    since = parsed_version(named[1]) if named else None
-    newer = _all_failing(
-        each
-        for each in calls
-        if since is not None
-        and each.route in routes
-        and (version := parsed_version(each.release)) is not None
-        and version >= since
-    )
-    if not newer:
-        return workaround
-    names = listed(spans({each.release for each in newer}, list(reversed(answer.releases))))
-    return f"{workaround} That mends this one, and the call fails in {names} all the same."
-
-
-def _all_failing(calls: Iterable[CallAnswer]) -> list[CallAnswer]:
-    """The calls that were asked, or none of them if the numbers of one are right."""
-    asked = [each for each in calls if each.standing is not Standing.NOT_ASKED]
-    return [] if any(each.standing.numbers_right for each in asked) else asked
-
-
-def difference_words(shows: str, of: str = "") -> str:
-    """What the evidence of a cell says, for who has not read how it is written.
-
-    Args:
-        of: the finding that it is the evidence of, which says what a bare number counts.
-    """
-    if shows[:1].isdigit():
-        return f"{of}: {shows}"
-    if state := _STATE.fullmatch(shows):
-        did, should = (len(_QUOTED.findall(each)) for each in state.groups())
-        return f"of the model's own tensors {should} should have changed, and {did or 'none'} did"
-    told = _TUPLE_OF_ONE.sub(r"a \1 of one tensor, should be the tensor itself", shows)
-    return _CALL.sub(lambda found: f"call {int(found[1]) + 1}: ", told)
-
-
-def _shortened(said: str) -> str:
-    return said if len(said) < _MOST_SAID else f"{said[:_MOST_SAID]} ..."
-
-
-def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> dict[str, list[str]]:
-    """A call, with the saves that write down what `compile` made wrong, and its releases."""
-    told: dict[str, list[str]] = {}
-    for release in releases:
-        call = call_words(route, *releases)
-        if route is Route.COMPILE:
-            saves = [each for each in answer.routes if (release, each) in answer.calls][1:]
-            same = [each for each in saves if _shares_the_end(answer, release, each)]
-            named = (
-                ["every save"] if same == saves else [call_words(each, *releases) for each in same]
-            )
-            call += f", and so {', '.join(named)}," if same else ""
-        told.setdefault(call, []).append(release)
-    return told
-
-
-def _shares_the_end(answer: ModelAnswer, release: str, save: Route) -> bool:
-    """Whether a save ends as `compile` does, whatever else it may end by."""
-    compiled, saved = answer.calls[release, Route.COMPILE], answer.calls[release, save]
-    return saved.standing is compiled.standing and (saved.since_compile or not saved.causes)
 
 
 def split_lines(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
@@ -386,8 +252,7 @@ def not_asked(checked: Checked, answer: ModelAnswer) -> Iterator[str]:
         return
     if checked.installed is None:
         yield _NO_GPU if checked.builder == SEGMENT else f"a GPU: {checked.builder} {_REAL}"
-    case = next(case for run in checked.runs for case in run.cases if case.name == answer.model)
-    if not case.dynamic:
+    if not checked.case_of(answer).dynamic:
         yield "other sizes than the example's (give --dynamic)"
     running = checked.torch.partition("+")[0]
     others = [

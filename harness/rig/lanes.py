@@ -124,7 +124,7 @@ class PackageLane:
         self.seed = int(setup["seed"])
         self._builder = setup["builder"]
         self.load_errors: dict[str, str] = {}
-        self._unusable: Exception | None = None
+        self.unusable: Exception | None = None
         self._loader: Loader | None = None
         try:
             self.package = open_package(setup)
@@ -134,12 +134,12 @@ class PackageLane:
             self.load_errors[whose] = f"torch_tensorrt {whose} cannot be imported: {error}"
         except Exception as error:  # noqa: BLE001 - the package does not fit this TensorRT: a verdict
             traceback.print_exc()
-            self._unusable = error
+            self.unusable = error
         else:
             features = getattr(self.package, "ENABLED_FEATURES", None)
-            self._executor = executor_of(setup, rtx=getattr(features, "tensorrt_rtx", False))
+            self.executor = executor_of(setup, rtx=getattr(features, "tensorrt_rtx", False))
             # Before any case of the project is imported: programs are loaded where none was.
-            forks = self._executor.forks
+            forks = self.executor.forks
             self._loader = FreshLoader(self.package) if forks else SpawningLoader(setup)
         elsewhere.load(setup["corpus"])
 
@@ -147,9 +147,9 @@ class PackageLane:
         return CellKey(case, capture, subject, route, lane=LaneName.PACKAGE, builder=self._builder)
 
     def prepare(self, case: Case, capture: str, clock: StageClock) -> PreparedCase:
-        if self._unusable is not None:
-            raise NotPrepared(self._unusable, Stage.COMPILE)
-        return prepare_with(self.package, case, capture, self.seed, clock, self._executor)
+        if self.unusable is not None:
+            raise NotPrepared(self.unusable, Stage.COMPILE)
+        return prepare_with(self.package, case, capture, self.seed, clock, self.executor)
 
     def run_cell(
         self, prepared: PreparedCase, key: CellKey, clock: StageClock, like: str = ""

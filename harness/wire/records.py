@@ -164,6 +164,7 @@ class CaseInfo:
     real_engines: bool = False  # for builders that build real engines, too
     declared_at: str = ""  # file:line, of a case that is not the project's own
     wrong: str = ""  # why a user's own model cannot be asked
+    module_of: str = ""  # the user's own model that this is too, its module given to `compile`
 
     def fits(self, route: Route) -> bool:
         """Whether it has what a route is about: sizes that vary, state, or what `save` rejects."""

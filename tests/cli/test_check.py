@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.register.defects import DEFECTS_FILE
-from harness.run.check import ModelOptions, models_place
+from harness.run.stated_models import ModelOptions, models_place
 from harness.toolchain.environment import PROJECT_ROOT
 from tests import commands
 

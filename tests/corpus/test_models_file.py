@@ -121,11 +121,12 @@ def split(place, case="ranker"):
 NAMED = '[ranker]\nmodel = "ranker.py:Ranker"\n'
 
 
-def test_a_model_is_a_case_of_both_lanes_and_its_file_counts_in_the_digest(file, tmp_path):
+def test_a_model_is_a_case_its_module_another_and_its_file_counts_in_the_digest(file, tmp_path):
     place = file(NAMED + 'fallback = ["aten.topk.default"]\nsettings = { min_block_size = 1 }\n')
     corpus = read_corpus(sys.executable, [place])
-    (case,) = corpus.cases
+    case, module = corpus.cases
     assert (case.name, case.lanes) == ("ranker", ("graph", "package"))
+    assert (module.module_of, module.lanes, module.full) == ("ranker", ("package",), ("package",))
     assert case.declared_at == f"{place}:1"
     assert case.real_engines, "where a builder that makes them is asked for"
     assert "_run_on_gpu_1" in split(place)

@@ -6,7 +6,7 @@ from packaging.version import Version
 from harness.catalogue.releases import SAVE_RETRACES_SINCE, Catalogue
 from harness.gate.model_answer import CallAnswer, ModelAnswer, Standing
 from harness.report.check_words import answer_lines, headline, table_lines, upgrade_line
-from harness.run.check import Checked
+from harness.run.checked import Checked
 from harness.wire.routes import Route
 
 

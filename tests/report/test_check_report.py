@@ -14,9 +14,11 @@ from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import CallAnswer, Cause, ModelAnswer, Standing
 from harness.machine.cuda import Device
 from harness.register.defects import read_register
+from harness.report.check_causes import causes_told, difference_words
 from harness.report.check_report import check_html, write_check
-from harness.report.check_words import answer_lines, causes_told, difference_words
-from harness.run.check import Checked, check
+from harness.report.check_words import answer_lines
+from harness.run.check import check
+from harness.run.checked import Checked
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
 from harness.runs.gpu_evidence import contributed, seen_on_gpus

@@ -122,20 +122,42 @@ def compile_like_a_user(
         NothingFallsBack: the release partitions a graph that has not the ops which the case names.
         Exception: whatever the package raises.
     """
-    case, inputs = captured.case, described_inputs(package, captured)
+    case = captured.case
     assert captured.exported is not None
     # Settings of the case may send other ops to PyTorch than it names.
     named = () if "torch_executed_ops" in dict(case.settings) else named_by_a_user(captured)
     with fallbacks_required(case.name, named, captured.exported.graph, captured.unnamed):
-        given = {"arg_inputs": inputs.args, "kwarg_inputs": dict(inputs.kwargs)}
-        settings = {**more, **settings_of(captured)}
-        compiled: GraphModule
         if case.module_given:
-            model = copy.deepcopy(captured.eager)
-            compiled = package.compile(model, ir="dynamo", **given, **settings)
-        else:
-            compiled = package.dynamo.compile(captured.exported, **given, **settings)
+            return compile_the_module(package, captured, more)
+        compiled: GraphModule = package.dynamo.compile(
+            captured.exported, **_given(package, captured, more)
+        )
     return compiled
+
+
+def compile_the_module(
+    package: types.ModuleType, captured: CapturedProgram, more: Mapping[str, Any]
+) -> GraphModule:
+    """`torch_tensorrt.compile` of the module itself.
+
+    Args, raises: as `compile_like_a_user`.
+    """
+    model = copy.deepcopy(captured.eager).to(captured.device)
+    compiled: GraphModule = package.compile(model, ir="dynamo", **_given(package, captured, more))
+    return compiled
+
+
+def _given(
+    package: types.ModuleType, captured: CapturedProgram, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Inputs and settings, as `compile` takes them."""
+    inputs = described_inputs(package, captured)
+    return {
+        "arg_inputs": inputs.args,
+        "kwarg_inputs": dict(inputs.kwargs),
+        **more,
+        **settings_of(captured),
+    }
 
 
 def settings_of(captured: CapturedProgram) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +14,14 @@ from corpus import elsewhere
 from corpus.case import (
     Case,
     Inputs,
+    Program,
     all_cases,
     corpus_digest,
     find_case,
     is_from_elsewhere,
     sources_elsewhere,
 )
+from corpus.models_file import MODULE_GIVEN, is_module_of
 from corpus.recorded.build import recording_of
 from corpus.selection import REAL_ENGINES, only_when_full
 from corpus.user_model import WrongModel
@@ -49,21 +51,23 @@ def cases(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     opened = OpenedFiles()
     elsewhere.load(request["corpus"])
     known = all_cases()
+    built: dict[Callable[[], Program], dict[str, Any]] = {}  # a model is built once for two cases
     for case in known:
-        yield to_json(_info(case, opened))
+        if is_from_elsewhere(case) and case.build not in built:
+            built[case.build] = _built(case, opened)
+        yield to_json(_info(case, built.get(case.build, {})))
     own = {} if request["corpus"] else case_digests(known, Path(corpus.__file__).parent)
     theirs = sources_elsewhere()
     files = sorted({*map(str, theirs), *opened.below(theirs)})
     yield {"corpus_digest": corpus_digest(), "case_digests": own, "files": files}
 
 
-def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
+def _info(case: Case, built: Mapping[str, Any]) -> CaseInfo:
     """A case as the controller sees it.
 
     The project's own cases declare whether they have dynamic dimensions and state, since to build a
     model can take seconds; others need not, and are built.
     """
-    built = _built(case, opened) if is_from_elsewhere(case) else {}
     return CaseInfo(
         name=case.name,
         family=case.family.value,
@@ -83,6 +87,7 @@ def _info(case: Case, opened: OpenedFiles) -> CaseInfo:
         real_engines=is_from_elsewhere(case) or case.name in REAL_ENGINES,
         declared_at=_declared_at(case) if is_from_elsewhere(case) else "",
         wrong=str(built.get("wrong", "")),
+        module_of=case.name.removesuffix(MODULE_GIVEN) if is_module_of(case) else "",
     )
 
 

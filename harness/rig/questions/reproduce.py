@@ -120,7 +120,8 @@ def _writer_of_package(case: Case, wanted: Mapping[str, Any], builder: str) -> W
     def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
         shown = _shown(case, wanted, route, release=wanted["subject"], builder=builder)
         yield from _of_user(captured, route, verdict, shown, wanted)
-        if not wanted.get("user_alone") and verdict.oracle.row.script_check:
+        alone = wanted.get("user_alone") or case.module_given
+        if not alone and verdict.oracle.row.script_check:
             yield Written(_with_checks(captured, route, verdict, shown))
 
     return write
@@ -157,10 +158,7 @@ def _of_user(
 
 def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, shown: Shown) -> str:
     """A script that looks into the exported program, for what no call of a user tells."""
-    case = captured.case
     refuse_changed_module(captured)
-    if case.module_given:
-        raise Unwritable("its user gives torch_tensorrt.compile the module itself")
     saving = None
     if route is not Route.COMPILE:
         saving = captured.keywords_of_save(route)

@@ -102,7 +102,14 @@ def user_calls(
     compiling = tuple((_compiling if whole else _partitioning)(captured, writer))
     source, signature = _source(captured, mode, writer), exported.graph_signature
     as_graph = source.made == _AS_A_GRAPH
-    dims = [f"{name} = {dim}" for name, dim in writer.dims.items()]
+    stating = [
+        *(f"{name} = {dim}" for name, dim in writer.dims.items()),
+        *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
+        *(f"shapes_for_save = {each}" for each in own),
+    ]
+    exporting = _exporting(captured, "" if as_graph else mode, keywords=keywords)
+    saves = tuple(saving(captured, route, writer))
+    gives_shapes = captured.shapes_given(route) is not None
     return UserCalls(
         imports=(
             *source.imports,
@@ -121,16 +128,9 @@ def user_calls(
         dynamic=program.dynamic_shapes is not None,
         packed=not exported.call_spec.out_spec.is_leaf(),
         returns_inputs=not {*signature.user_inputs}.isdisjoint(signature.user_outputs),
-        export=()
-        if case.module_given
-        else (
-            *dims,
-            *([f"shapes = {shapes}"] if program.dynamic_shapes is not None else []),
-            *(f"shapes_for_save = {each}" for each in own),
-            _exporting(captured, "" if as_graph else mode, keywords=keywords),
-        ),
+        export=() if case.module_given else (*stating, exporting),
         compile=compiling,
-        save=tuple(saving(captured, route, writer)),
+        save=(*(stating if case.module_given and gives_shapes else ()), *saves),
     )
 
 
@@ -200,9 +200,19 @@ def told_apart(captured: CapturedProgram) -> tuple[Inputs, ...]:
     """Calls that show a lost write or a size that was fixed: of other inputs, or other sizes."""
     first, second, last = captured.calls
     if captured.program.dynamic_shapes is not None:
-        return first, last
+        return (first, second, last) if _sizes_part(first, second, last) else (first, last)
     # Drawn integers, such as a position in a cache, may be those of the first call once more.
     return first, max(second, last, key=lambda call: _unlike(first, call))
+
+
+def _sizes_part(first: Inputs, second: Inputs, last: Inputs) -> bool:
+    """Whether sizes that vary are told apart by the second call alone."""
+    of_first, of_second, of_last = (
+        [size for tensor in _tensors(call) for size in tensor.shape]
+        for call in (first, second, last)
+    )
+    vary = [at for at, size in enumerate(of_first) if size != of_last[at]]
+    return len({of_second[at] for at in vary}) > len({of_last[at] for at in vary})
 
 
 def _unlike(one: Inputs, other: Inputs) -> int:

@@ -45,14 +45,19 @@ class _Worker:
         how = self._lane, asked, job["capture"], cells, self._report, job.get("programs")
         if not self._tells_splits:
             return serve_cells(*how)
-        from harness.rig.workers.model_split import told_of
+        from harness.rig.workers.model_split import told_of, told_of_module
 
-        return serve_cells(
+        of_subject = {"subject": self._subject}
+        spent = serve_cells(
             *how,
             lambda case, prepared: self._report.split(
-                {"subject": self._subject, **told_of(self._lane, case, prepared)}
+                {**of_subject, **told_of(self._lane, case, prepared)}
             ),
         )
+        # When the cells have ended, since whatever ends the process now is no verdict on them.
+        if told := told_of_module(self._lane, job["case"]):
+            self._report.split({**of_subject, **told})
+        return spent
 
     def _drawn(self, job: Mapping[str, Any]) -> Case:
         """The case of a program that was drawn."""

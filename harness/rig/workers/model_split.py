@@ -18,7 +18,8 @@ import torch
 import torch.utils._pytree as pytree
 from torch.fx import GraphModule, Node
 
-from corpus.case import Case, Mistake
+from corpus.case import Case, Mistake, find_case
+from corpus.models_file import has_module
 from harness.rig.capture.capture import capture
 from harness.rig.capture.fallbacks import ops_of
 from harness.rig.capture.lacking import lacking
@@ -28,6 +29,7 @@ from harness.rig.lanes import Lane, PackageLane
 from harness.rig.oracles.completion import first_line
 from harness.rig.package.compile_hooks import ExportedOtherwise, NothingFallsBack
 from harness.rig.package.compiling import named_by_a_user
+from harness.rig.package.module_given import traces_the_same
 from harness.rig.questions.picture import split_graph
 from harness.wire.vocabulary import SIZES_VIOLATED, Stage
 
@@ -56,6 +58,22 @@ def told_of(lane: Lane, case: Case, prepared: PreparedCase | NotPrepared) -> dic
         return split_of(lane, case, prepared)
     known = list(lacking(prepared.captured)) if isinstance(prepared, PreparedCase) else []
     return {"case": case.name, "lacks": known}
+
+
+def told_of_module(lane: Lane, name: str) -> dict[str, Any]:
+    """``case`` and ``module_traced_alike``, or nothing where `compile` is given no module.
+
+    The latter is whether `torch_tensorrt.compile` of the module compiles the captured program.
+    """
+    case = find_case(name)
+    if not (isinstance(lane, PackageLane) and has_module(case)) or lane.unusable:
+        return {}
+    try:
+        captured = capture(case, "nonstrict", lane.seed)
+    except Exception:  # noqa: BLE001 - what is wrong with it was told before
+        return {}
+    alike = traces_the_same(lane.package, captured, lane.executor)
+    return {"case": name, "module_traced_alike": alike}
 
 
 def split_of(lane: PackageLane, case: Case, prepared: PreparedCase | NotPrepared) -> dict[str, Any]:

@@ -221,3 +221,15 @@ def test_a_test_of_what_cannot_be_compiled_calls_it_too_and_knows_what_other_eng
     assert "raises=(RuntimeError, ValueError)" in text
     assert text.rstrip().endswith("\n    compiled(*inputs)")
     assert "raises=RuntimeError" in user_test(calls, failure, '"""It."""', "a-defect", "It")
+
+
+def test_a_script_of_sizes_that_a_release_ties_calls_with_sizes_that_differ():
+    calls = calls_of("module_given_two_sizes_of_one_range", Route.NO_RETRACE)
+    given, _ = calls.several
+    assert given.count("torch.randn(2, 8)") == given.count("torch.randn(3, 8)") == 1
+    assert calls.export == (), "the package exports the module itself"
+
+
+def test_a_script_that_gives_a_module_states_the_shapes_that_it_gives_to_save():
+    calls = calls_of("module_given_two_sizes_of_one_range", Route.RETRACE_DYNAMIC)
+    assert "\n".join(calls.save).count("shapes = ") == 1
