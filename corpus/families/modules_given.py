@@ -142,6 +142,25 @@ def module_given_a_flag() -> Program:
     return Program(_with_flag, model=Flagged())
 
 
+class Best(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: int) -> torch.Tensor:
+        return torch.topk(torch.relu(x * 2), count)[0] + 1
+
+
+@case(
+    Family.INTERFACES,
+    catches="a whole number that is a size: a tensor is made of it before the module is exported",
+    fallback=["aten.topk.default"],
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_count() -> Program:
+    def inputs(generator: torch.Generator, _: int | None) -> Inputs:
+        return Inputs((torch.randn(2, 8, generator=generator), 3))
+
+    return Program(inputs, model=Best())
+
+
 class AnyNumber(torch.nn.Module):
     def forward(self, *xs: torch.Tensor) -> torch.Tensor:
         return torch.relu(xs[0] + 1) * xs[1]

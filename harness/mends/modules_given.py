@@ -1,0 +1,193 @@
+"""Mends of how `torch_tensorrt.compile` exports a module that it is given."""
+
+from __future__ import annotations
+
+from harness.mends.edits import Edit
+from harness.mends.mend import Mend, Patch
+
+_TRACER = "torch_tensorrt/dynamo/_tracer.py"
+_UTILS = "torch_tensorrt/dynamo/utils.py"
+
+SIZES_OF_THEIR_OWN = Mend(
+    defects=("one-name-for-all-sizes",),
+    idea="A size of an Input without a name is called by that Input, and so is no other's size. "
+    "Where torch.export says that the model takes it as equal to another, those of one dimension "
+    "and one range are taken for one, as before. That costs a second export, there alone.",
+    test="Two Inputs without names, with one range and with two, called with two sizes; and a "
+    "model that adds the two up.",
+    uncovered="Of three sizes of one range, of which the model takes two as equal, all three are "
+    "tied, as before.",
+    patches=(
+        Patch(
+            file=_TRACER,
+            edits=(
+                Edit("get_dynamic_shapes", "input.name", '(input.name or f"unnamed{id(input)}")'),
+                Edit(
+                    "trace",
+                    "exp_program = export(...)",
+                    """
+                    try:
+                        $found
+                    except torch._dynamo.exc.UserError:
+                        tied = _tied(dynamic_shapes)
+                        if tied == dynamic_shapes:
+                            raise
+                        exp_program = export(
+                            mod,
+                            tuple(torch_arg_inputs),
+                            kwargs=torch_kwarg_inputs,
+                            dynamic_shapes=tied,
+                            strict=kwargs.get("strict", False),
+                        )
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _tied(shapes: Any, axis: Any = None) -> Any:
+        """The same, with one size for all unnamed ones of one dimension and one range."""
+        if isinstance(shapes, dict):
+            return {key: _tied(each, key) for key, each in shapes.items()}
+        if isinstance(shapes, (list, tuple)):
+            return type(shapes)(_tied(each) for each in shapes)
+        if not getattr(shapes, "__name__", "").startswith("unnamed"):
+            return shapes
+        name = f"unnamed_{axis}_{shapes.min}_{shapes.max}"
+        return Dim(name, min=shapes.min, max=shapes.max)
+    ''',
+            ),
+        ),
+    ),
+)
+
+NESTED = Mend(
+    defects=("module-with-nested-inputs", "module-of-any-number-of-inputs"),
+    idea="Inputs by position are walked through tuples, lists and dictionaries, as those by "
+    "keyword are in part, when tensors and dynamic shapes are made of them, and what is no Input "
+    "is handed on. What *args takes gets its shapes as the one tuple that torch.export wants.",
+    test="A tuple, a list, a dictionary and None by position, a tuple by keyword, and *args.",
+    patches=(
+        Patch(
+            file=_TRACER,
+            edits=(
+                Edit(
+                    "get_dynamic_shapes_args",
+                    "for input, input_name in ...: ...",
+                    """
+                    for input_name, input in _by_parameter(mod, inputs):
+                        dynamic_shapes[input_name] = _shapes_within(input, dim_registry)
+                    """,
+                ),
+                Edit(
+                    "get_dynamic_shapes_kwargs",
+                    "get_dynamic_shapes(input, dim_registry)",
+                    "_shapes_within(input, dim_registry)",
+                ),
+                Edit(
+                    "get_dynamic_shapes_kwargs",
+                    "return dynamic_shapes",
+                    "return type(inputs)(dynamic_shapes)",
+                ),
+            ),
+            added=(
+                '''
+    def _by_parameter(mod: torch.nn.Module, inputs: Any) -> Any:
+        """What each parameter of forward is given by position; a tuple for `*args`."""
+        given = list(inputs)
+        for name, parameter in signature(mod.forward).parameters.items():
+            if given and parameter.kind is parameter.VAR_POSITIONAL:
+                yield name, tuple(given)
+                return
+            if given:
+                yield name, given.pop(0)
+    ''',
+                '''
+    def _shapes_within(input: Any, dim_registry: Optional[dict[str, Any]]) -> Any:
+        """The dynamic shapes of an input, in its own structure; None for what is no tensor."""
+        if isinstance(input, dict):
+            return {key: _shapes_within(each, dim_registry) for key, each in input.items()}
+        if isinstance(input, (list, tuple)):
+            return type(input)(_shapes_within(each, dim_registry) for each in input)
+        return get_dynamic_shapes(input, dim_registry) if isinstance(input, Input) else None
+    ''',
+            ),
+        ),
+        Patch(
+            file=_UTILS,
+            edits=(
+                Edit(
+                    "get_torch_inputs",
+                    "raise AssertionError(...)",
+                    "result_list.append(_torch_inputs_within(input, device, mode))",
+                ),
+                Edit(
+                    "get_torch_inputs",
+                    "get_torch_inputs(v, device)",
+                    "_torch_inputs_within(v, device, mode)",
+                ),
+            ),
+            added=(
+                '''
+    def _torch_inputs_within(
+        inputs: Any, device: Union[Device, torch.device, str], mode: str
+    ) -> Any:
+        """The torch inputs in the structure of ``inputs``; what is no Input as it is."""
+        if not isinstance(inputs, (list, tuple, dict)):
+            return inputs
+        made = get_torch_inputs(inputs, device, mode)
+        return tuple(made) if isinstance(inputs, tuple) else made
+    ''',
+            ),
+        ),
+    ),
+)
+
+FLAGS = Mend(
+    defects=("flag-made-a-tensor",),
+    idea="A flag stays beside the Input that is made of it, and is what the module is exported "
+    "with, as torch.export takes it: a constant. A number becomes a tensor as before, since a "
+    "later call may give another.",
+    test="forward(x, *, doubled=False) that asks `if doubled`.",
+    patches=(
+        Patch(
+            file=_UTILS,
+            edits=(
+                Edit(
+                    "prepare_inputs",
+                    "Input.from_tensor(torch.tensor(inputs), "
+                    "disable_memory_format_check=disable_memory_format_check)",
+                    "_with_its_flag($found, inputs)",
+                ),
+                Edit(
+                    "get_torch_tensor",
+                    "if input.is_shape_tensor: ...",
+                    """
+                    if getattr(input, "flag", None) is not None:
+                        return input.flag
+                    $found
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _with_its_flag(described: Input, value: Any) -> Input:
+        """The Input that was made of a number, which keeps the value of a flag."""
+        described.flag = value if isinstance(value, bool) else None
+        return described
+    ''',
+            ),
+        ),
+        Patch(
+            file=_TRACER,
+            edits=(
+                Edit(
+                    "get_dynamic_shapes",
+                    "return dynamic_dims",
+                    'return dynamic_dims if getattr(input, "flag", None) is None else None',
+                ),
+            ),
+        ),
+    ),
+)
+
+MODULES_GIVEN = (SIZES_OF_THEIR_OWN, NESTED, FLAGS)
