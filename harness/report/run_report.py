@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
@@ -42,6 +43,9 @@ from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Outcome
 
 TABLES = ("junit.xml", "standing.md")
+#: Of more records the tables are written before the forks. They look at each, and a fork that looks
+#: at a record copies the memory it lies in: 2.4 GB of a million.
+MANY_RECORDS: Final = 200_000
 
 
 def write_run_report(
@@ -57,7 +61,10 @@ def write_run_report(
     folder = judged.folder.path
     model = report_model(judged, summary)
     model = with_evidence(model) if with_evidence else model
-    written = write_report(folder, model, lambda: _write_tables(judged))
+    tables = partial(_write_tables, judged)
+    if many := len(judged.records) > MANY_RECORDS:
+        tables()
+    written = write_report(folder, model, *(() if many else (tables,)))
     return [*written, *(folder / name for name in TABLES)]
 
 
