@@ -1,0 +1,97 @@
+"""Models that do many things at once, so that one compilation asks much of lowering and tracing.
+
+Each thing has a case of its own, which tells what is wrong. These are for who waits: `--quick`
+asks them in the place of a dozen.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from corpus.case import Family, Inputs, Program, case
+from corpus.families.alternating_relu import RELU
+from corpus.families.caches import PACKAGE_ALONE
+from corpus.families.dynamic_shapes import BOUNDS
+from corpus.inputs import dynamic_size, floats
+
+
+class Lowered(torch.nn.Module):
+    """A constant and its transpose, shared heads, a mask of columns, complex means, a median."""
+
+    weight: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.randn(4, 4))
+
+    def forward(
+        self, x: torch.Tensor, query: torch.Tensor, key: torch.Tensor, fill: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        doubled = self.weight * 2
+        symmetric = torch.relu(x @ doubled) - torch.relu(x @ doubled.t())
+        heads = functional.scaled_dot_product_attention(query, key, key * 2, enable_gqa=True)
+        columns = torch.tensor([True, False, False, True])
+        filled = torch.relu(x).masked_scatter(columns, fill * 2)
+        waves = torch.view_as_complex(torch.relu(query[0, :3, :, :2]) * 2)
+        centred = torch.view_as_real(waves - waves.mean(1, keepdim=True))
+        middle, place = torch.median(x * 3, dim=1)
+        return symmetric, heads + 1, filled + 1, centred + 1, middle - 1, place
+
+
+@case(
+    Family.TYPES,
+    catches="much of what lowering writes anew, in one model",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    settings={"decompose_attention": True},
+    lanes=PACKAGE_ALONE,
+)
+def much_of_lowering_at_once() -> Program:
+    return Program(floats((2, 4), (1, 4, 3, 8), (1, 2, 3, 8), (2, 2)), model=Lowered())
+
+
+class Traced(torch.nn.Module):
+    """Two inputs of one size that varies, a list of states, and keywords out of their order."""
+
+    def forward(
+        self,
+        left: torch.Tensor,
+        right: torch.Tensor,
+        *,
+        scale: torch.Tensor,
+        shift: torch.Tensor,
+        states: list[torch.Tensor],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden, kept = states
+        made = torch.relu(left * scale - right * hidden)
+        return made * 2 + right * kept, made * shift
+
+
+def _inputs(generator: torch.Generator, size: int | None) -> Inputs:
+    """The example, which is of the middle size elsewhere, is of the largest one."""
+    rows = BOUNDS[1] if size == sum(BOUNDS) // 2 else dynamic_size(size)
+    left, right = (torch.randn(rows, 8, generator=generator) for _ in range(2))
+    scale, shift, hidden, kept = (torch.randn(8, generator=generator) for _ in range(4))
+    return Inputs((left, right), {"states": [hidden, kept], "shift": shift, "scale": scale})
+
+
+@case(
+    Family.INTERFACES,
+    catches="much of how a module is traced that torch_tensorrt.compile is given, at once",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def much_of_tracing_at_once() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    shapes = {
+        "left": {0: rows},
+        "right": {0: rows},
+        "scale": None,
+        "shift": None,
+        "states": [None, None],
+    }
+    return Program(_inputs, model=Traced(), dynamic_shapes=shapes, bounds=BOUNDS)
