@@ -40,6 +40,7 @@ from harness.run.order import (
     quick_cells,
     seconds_in,
 )
+from harness.run.wrong_edits import WRONG_EDITS, read_wrong_edits, wrong_edits_text
 from harness.runs.case_filter import select_cases
 from harness.toolchain import PackageSite
 from harness.toolchain.cache import CHOOSE, guarded
@@ -206,18 +207,24 @@ def order_command(
     """Write anew in which order a candidate is asked, those cells first that find most.
 
     What a cell finds is known from the runs, from mutants, and from the space of split programs.
+    What a candidate of a run is worse in is written down, and counts in each later order.
     """
     committed(ORDER_FILE)
     catalogue = load_catalogue()
     _, values = read_extraction(_extraction(toolchain_for().cache))
     found: dict[CellKey, set[str]] = defaultdict(set)
-    seconds, first = Seconds(), set[str]()
+    seconds, edits = Seconds(), read_wrong_edits()
     for name in runs:
         run = reopen(name, out_dir, toolchain_for(), catalogue)
-        first |= {spec.subject for spec in run.subjects if spec.kind is SubjectKind.FILE}
+        edited = {spec.subject for spec in run.subjects if spec.kind is SubjectKind.FILE}
         for cell, things in found_by(run).items():
             found[cell] |= things
+            if things & edited:
+                edits.setdefault(cell, set()).update(things & edited)
         seconds |= seconds_in(run.records.values(), catalogue.newest.version)
+    first = set().union(*edits.values())
+    for cell, things in edits.items():
+        found[cell] |= things
     for folder in mutants or ():
         for cell, things in found_in(folder).items():
             found[cell] |= things
@@ -232,6 +239,7 @@ def order_command(
             "give a run of all releases that was made with --rerun",
         )
     replace_file(ORDER_FILE, order_text(order).encode())
+    replace_file(WRONG_EDITS, wrong_edits_text(edits).encode())
     quick = quick_cells(order)
     tell(f"{plural(len(order), 'cell')} in order, {len(quick)} of them quick, in {ORDER_FILE}")
     return int(ExitCode.GREEN)

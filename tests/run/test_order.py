@@ -17,6 +17,7 @@ from harness.run.order import (
     read_order,
     seconds_in,
 )
+from harness.run.wrong_edits import read_wrong_edits, wrong_edits_text
 from harness.runs.plan import PlannedCell
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
@@ -122,3 +123,19 @@ def test_the_committed_order_names_a_cell_once():
 @pytest.mark.parametrize("lane", [Lane.GRAPH, Lane.PACKAGE])
 def test_the_committed_order_has_cells_of_both_lanes(lane):
     assert [ranked for ranked in read_order() if ranked.cell.lane is lane]
+
+
+def test_a_wrong_edit_is_read_back_with_the_cells_that_found_it(tmp_path):
+    graph, package = cell("one"), cell("two", lane=Lane.PACKAGE)
+    found = {graph: {"an-edit", "another"}, package: {"an-edit"}}
+    text = wrong_edits_text(found)
+    assert text.splitlines()[0] == "edit,lane,case,capture,route"
+    file = tmp_path / "wrong_edits.csv"
+    file.write_text(text)
+    assert read_wrong_edits(file) == found
+
+
+def test_the_quick_cells_find_each_wrong_edit_that_any_cell_found():
+    known = read_wrong_edits()
+    quick = quick_cells(read_order())
+    assert set().union(*known.values()) == set().union(*(known.get(c, set()) for c in quick))
