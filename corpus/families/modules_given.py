@@ -17,6 +17,9 @@ from corpus.families.dynamic_shapes import BOUNDS
 from corpus.families.keyword_ranges import lengths, up_to_twice_as_many
 from corpus.inputs import DYNAMIC, dynamic_size, floats
 
+#: Torch takes a size of one for one that never varies.
+FEW = (2, 8)
+
 
 class Cell(torch.nn.Module):
     def forward(self, x: torch.Tensor, *, states: list[torch.Tensor]) -> torch.Tensor:
@@ -119,6 +122,26 @@ def _tokens(generator: torch.Generator, size: int | None) -> Inputs:
 def module_given_the_largest_size() -> Program:
     rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
     return Program(_tokens, model=Tokens(), dynamic_shapes={"tokens": {0: rows}}, bounds=BOUNDS)
+
+
+def _few_tokens(generator: torch.Generator, size: int | None) -> Inputs:
+    """The example, which is of the middle size elsewhere, is of the smallest one."""
+    rows = FEW[0] if size == sum(FEW) // 2 else dynamic_size(size)
+    return Inputs((torch.randint(16, (rows, 4), generator=generator),))
+
+
+@case(
+    Family.INTERFACES,
+    catches="a usual size that is the smallest one: taken for a size that never varies",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_the_smallest_size() -> Program:
+    rows = torch.export.Dim("rows", min=FEW[0], max=FEW[1])
+    return Program(_few_tokens, model=Tokens(), dynamic_shapes={"tokens": {0: rows}}, bounds=FEW)
 
 
 class Flagged(torch.nn.Module):

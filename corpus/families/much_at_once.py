@@ -17,13 +17,16 @@ from corpus.inputs import dynamic_size, floats
 
 
 class Lowered(torch.nn.Module):
-    """A constant and its transpose, shared heads, a mask of columns, complex means, a median."""
+    """A constant and its transpose, shared heads, a mask of columns, complex means, a median, the
+    variance of a population, and a border that is of another width on each side.
+    """
 
     weight: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("weight", torch.randn(4, 4))
+        self.convolution = torch.nn.Conv2d(2, 3, 2)
 
     def forward(
         self, x: torch.Tensor, query: torch.Tensor, key: torch.Tensor, fill: torch.Tensor
@@ -36,7 +39,9 @@ class Lowered(torch.nn.Module):
         waves = torch.view_as_complex(torch.relu(query[0, :3, :, :2]) * 2)
         centred = torch.view_as_real(waves - waves.mean(1, keepdim=True))
         middle, place = torch.median(x * 3, dim=1)
-        return symmetric, heads + 1, filled + 1, centred + 1, middle - 1, place
+        spread = (x * 2).var(1, unbiased=False) + (x * 3).std(1)
+        bordered = self.convolution(functional.pad(key, (1, 2, 0, 3)))
+        return symmetric, heads + 1, filled + 1, centred + 1, middle - 1, place, spread, bordered
 
 
 @case(
