@@ -197,7 +197,7 @@ def _extraction(cache: Path) -> dict[str, Any]:
 
 def order_command(
     runs: Annotated[
-        list[str], typer.Argument(help="Runs that asked all anew, their folders or ids.")
+        list[str], typer.Argument(help="A run that asked all anew, then candidates' runs: folders or ids.")
     ],
     mutants: Annotated[
         list[Path] | None, typer.Option(help="Campaigns of mutants, which say what cells find too.")
@@ -221,7 +221,8 @@ def order_command(
             found[cell] |= things
             if things & edited:
                 edits.setdefault(cell, set()).update(things & edited)
-        seconds |= seconds_in(run.records.values(), catalogue.newest.version)
+        # Those of the first run that has them: of a quick one they are what waiting took, too.
+        seconds = seconds_in(run.records.values(), catalogue.newest.version) | seconds
     first = set().union(*edits.values())
     for cell, things in edits.items():
         found[cell] |= things

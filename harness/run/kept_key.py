@@ -41,7 +41,7 @@ from harness.workers.process import WARM_RIG
 JUDGES: Final = (
     "harness/rig", "harness/wire", "harness/workers", "harness/base/process.py",
     "corpus/blueprints", "corpus/case.py", "corpus/elsewhere.py", "corpus/leaves.py",
-    "corpus/op_names.py",
+    "corpus/models_file.py", "corpus/op_names.py",
     "corpus/drawn/model.py", "corpus/drawn/model_case.py", "corpus/user_model.py",
     "corpus/user_inputs.py",
 )  # fmt: skip
