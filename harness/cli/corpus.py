@@ -197,7 +197,8 @@ def _extraction(cache: Path) -> dict[str, Any]:
 
 def order_command(
     runs: Annotated[
-        list[str], typer.Argument(help="A run that asked all anew, then candidates' runs: folders or ids.")
+        list[str],
+        typer.Argument(help="A run that asked all anew, then candidates' runs: folders or ids."),
     ],
     mutants: Annotated[
         list[Path] | None, typer.Option(help="Campaigns of mutants, which say what cells find too.")
