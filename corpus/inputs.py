@@ -39,6 +39,11 @@ def dynamic_size(size: int | None) -> int:
     return DEFAULT_SIZE if size is None else size
 
 
+def size_of_call(size: int | None, bounds: tuple[int, int], example: int) -> int:
+    """The dynamic size of a call: ``example`` of the example, which is of the middle size else."""
+    return example if size == sum(bounds) // 2 else dynamic_size(size)
+
+
 def _floats(shape: Sequence[int], generator: torch.Generator, size: int | None) -> torch.Tensor:
     chosen = dynamic_size(size)
     sizes = [chosen if length == DYNAMIC else length for length in shape]

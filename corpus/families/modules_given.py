@@ -15,7 +15,7 @@ from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
 from corpus.families.keyword_ranges import lengths, up_to_twice_as_many
-from corpus.inputs import DYNAMIC, dynamic_size, floats
+from corpus.inputs import DYNAMIC, floats, size_of_call
 
 #: Torch takes a size of one for one that never varies.
 FEW = (2, 8)
@@ -104,10 +104,16 @@ class Tokens(torch.nn.Module):
         return torch.relu(self.rows(tokens)) * 2
 
 
-def _tokens(generator: torch.Generator, size: int | None) -> Inputs:
-    """The example, which is of the middle size elsewhere, is of the largest one."""
-    rows = BOUNDS[1] if size == sum(BOUNDS) // 2 else dynamic_size(size)
-    return Inputs((torch.randint(16, (rows, 4), generator=generator),))
+def _of_tokens(bounds: tuple[int, int], example: int) -> Program:
+    """Tokens in a number of rows that varies within bounds, and is ``example`` as a rule."""
+
+    def inputs(generator: torch.Generator, size: int | None) -> Inputs:
+        rows = size_of_call(size, bounds, example)
+        return Inputs((torch.randint(16, (rows, 4), generator=generator),))
+
+    rows = torch.export.Dim("rows", min=bounds[0], max=bounds[1])
+    shapes = {"tokens": {0: rows}}
+    return Program(inputs, model=Tokens(), dynamic_shapes=shapes, bounds=bounds)
 
 
 @case(
@@ -120,14 +126,7 @@ def _tokens(generator: torch.Generator, size: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_the_largest_size() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    return Program(_tokens, model=Tokens(), dynamic_shapes={"tokens": {0: rows}}, bounds=BOUNDS)
-
-
-def _few_tokens(generator: torch.Generator, size: int | None) -> Inputs:
-    """The example, which is of the middle size elsewhere, is of the smallest one."""
-    rows = FEW[0] if size == sum(FEW) // 2 else dynamic_size(size)
-    return Inputs((torch.randint(16, (rows, 4), generator=generator),))
+    return _of_tokens(BOUNDS, example=BOUNDS[1])
 
 
 @case(
@@ -140,8 +139,7 @@ def _few_tokens(generator: torch.Generator, size: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_the_smallest_size() -> Program:
-    rows = torch.export.Dim("rows", min=FEW[0], max=FEW[1])
-    return Program(_few_tokens, model=Tokens(), dynamic_shapes={"tokens": {0: rows}}, bounds=FEW)
+    return _of_tokens(FEW, example=FEW[0])
 
 
 class Flagged(torch.nn.Module):

@@ -13,7 +13,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
-from corpus.inputs import dynamic_size, floats
+from corpus.inputs import floats, size_of_call
 
 
 class Lowered(torch.nn.Module):
@@ -74,8 +74,7 @@ class Traced(torch.nn.Module):
 
 
 def _inputs(generator: torch.Generator, size: int | None) -> Inputs:
-    """The example, which is of the middle size elsewhere, is of the largest one."""
-    rows = BOUNDS[1] if size == sum(BOUNDS) // 2 else dynamic_size(size)
+    rows = size_of_call(size, BOUNDS, example=BOUNDS[1])
     left, right = (torch.randn(rows, 8, generator=generator) for _ in range(2))
     scale, shift, hidden, kept = (torch.randn(8, generator=generator) for _ in range(4))
     return Inputs((left, right), {"states": [hidden, kept], "shift": shift, "scale": scale})

@@ -222,7 +222,7 @@ def order_command(
             found[cell] |= things
             if things & edited:
                 edits.setdefault(cell, set()).update(things & edited)
-        # Those of the first run that has them: of a quick one they are what waiting took, too.
+        # The first run counts that has a cell's seconds: the others may have run beside other work.
         seconds = seconds_in(run.records.values(), catalogue.newest.version) | seconds
     first = set().union(*edits.values())
     for cell, things in edits.items():

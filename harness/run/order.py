@@ -56,14 +56,15 @@ class Ranked:
 
 
 def read_order(path: Path = ORDER_FILE) -> tuple[Ranked, ...]:
-    """The rows of `order.csv`, which are cells of the pinned environment."""
-
-    def cell(row: Mapping[str, str]) -> CellKey:
-        lane, route = Lane(row["lane"]), Route(row["route"])
-        return CellKey(row["case"], row["capture"], "", route, lane)
-
+    """The rows of `order.csv`."""
     with path.open(newline="", encoding="utf-8") as lines:
-        return tuple(Ranked(cell(row), float(row["seconds"])) for row in csv.DictReader(lines))
+        return tuple(Ranked(cell_of(row), float(row["seconds"])) for row in csv.DictReader(lines))
+
+
+def cell_of(row: Mapping[str, str]) -> CellKey:
+    """The cell without a subject that a row names, which is one of the pinned environment."""
+    lane, route = Lane(row["lane"]), Route(row["route"])
+    return CellKey(row["case"], row["capture"], "", route, lane)
 
 
 def order_text(order: Iterable[Ranked]) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.expectations import EXPECTATIONS
+from harness.run.order import cell_of
 from harness.wire.records import CellKey
-from harness.wire.routes import Lane, Route
 
 WRONG_EDITS: Final = EXPECTATIONS / "wrong_edits.csv"
 _FIELDS: Final = ("edit", "lane", "case", "capture", "route")
@@ -25,9 +25,7 @@ def read_wrong_edits(path: Path = WRONG_EDITS) -> dict[CellKey, set[str]]:
     found: dict[CellKey, set[str]] = {}
     with path.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
-            lane, route = Lane(row["lane"]), Route(row["route"])
-            cell = CellKey(row["case"], row["capture"], "", route, lane)
-            found.setdefault(cell, set()).add(row["edit"])
+            found.setdefault(cell_of(row), set()).add(row["edit"])
     return found
 
 

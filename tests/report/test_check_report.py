@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from harness.base.errors import UsageError
 from harness.base.program import PROGRAM, as_called_here
@@ -17,16 +16,14 @@ from harness.register.defects import read_register
 from harness.report.check_causes import causes_told, difference_words
 from harness.report.check_report import check_html, write_check
 from harness.report.check_words import answer_lines
-from harness.run.check import check
 from harness.run.checked import Checked
-from harness.run.options import RunOptions
-from harness.run.progress import progress_for
 from harness.runs.gpu_evidence import contributed, seen_on_gpus
 from harness.subjects.packages import Installed
 from harness.toolchain import Toolchain
 from harness.wire.builders import BuilderKind
 from harness.wire.oracles import Harm
 from harness.wire.routes import Route
+from tests.report.checks import checked_in
 
 MODEL = """
 import torch
@@ -51,15 +48,10 @@ def checked(
 ) -> Checked:
     folder = tmp_path_factory.mktemp("check")
     (folder / "secret.py").write_text(MODEL)
-    place = folder / "models.toml"
-    place.write_text(
+    tables = (
         '[secret]\nmodel = "secret.py"\nfallback = ["relu"]\nsettings = { min_block_size = 1 }\n'
     )
-    options = RunOptions(out=folder / "results")
-    progress = progress_for(Console(quiet=True))
-    return check(
-        place, ["2.13.0"], options, toolchain, catalogue, lambda _: progress, go_back=False
-    )
+    return checked_in(folder, tables, "2.13.0", toolchain, catalogue)
 
 
 @pytest.fixture

@@ -3,18 +3,15 @@
 import dataclasses
 
 import pytest
-from rich.console import Console
 
 from harness.catalogue.releases import Catalogue
 from harness.gate.model_answer import Standing
 from harness.report.check_report import check_html, check_json
 from harness.report.check_words import answer_lines, headline
-from harness.run.check import check
 from harness.run.checked import Checked
-from harness.run.options import RunOptions
-from harness.run.progress import progress_for
 from harness.toolchain import Toolchain
 from harness.wire.routes import Route
+from tests.report.checks import checked_in
 
 RELEASE = "2.14.0"
 MODELS = """
@@ -58,11 +55,7 @@ def checked(
 ) -> Checked:
     folder = tmp_path_factory.mktemp("modules")
     (folder / "mine.py").write_text(MODELS)
-    place = folder / "models.toml"
-    place.write_text(TABLES)
-    progress = progress_for(Console(quiet=True))
-    options = RunOptions(out=folder / "results")
-    return check(place, [RELEASE], options, toolchain, catalogue, lambda _: progress, go_back=False)
+    return checked_in(folder, TABLES, RELEASE, toolchain, catalogue)
 
 
 def test_a_module_is_asked_where_another_program_is_compiled_than_torch_export_makes(checked):
