@@ -306,8 +306,11 @@ def _run_missing(
             await run_jobs([job.with_programs(program) for job in jobs], setup, free=free, **how)
 
         async def beside_each_other() -> None:
-            """The packages of candidates from the start on, and on the other workers the rest."""
-            free = asyncio.Semaphore(options.jobs)
+            """The packages of candidates from the start on, and on the other workers the rest.
+
+            When the rest has ended, its workers' places go to those packages, too.
+            """
+            free, rest_ended = asyncio.Semaphore(options.jobs), asyncio.Event()
             own, others = (
                 [group for group in groups if (group[1].subjects[0] in candidates) is of_candidate]
                 for of_candidate in (True, False)
@@ -317,8 +320,9 @@ def _run_missing(
                 for jobs, setup in queues:
                     await run_queue(jobs, setup, free)
                 await run_groups(others, free=free, **how)
+                rest_ended.set()
 
-            await all_of((run_groups(own, free=free, **how), the_rest()))
+            await all_of((run_groups(own, free=free, more=rest_ended, **how), the_rest()))
 
         if seconds is None and candidates and queues and groups and options.jobs > 1:
             asyncio.run(beside_each_other())

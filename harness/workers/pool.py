@@ -51,11 +51,13 @@ async def run_jobs(
     on_split: Callable[[Mapping[str, Any]], None] = lambda _: None,
     launcher: Launcher = LOCAL,
     free: asyncio.Semaphore | None = None,
+    more: asyncio.Event | None = None,
 ) -> None:
     """Run every job; at most ``count`` workers, ``timeout_s`` for each cell.
 
     Args:
         free: the places for workers, where others run beside these; ``count`` of its own, else.
+        more: set when workers beyond the first may take a place; from the start on, else.
         on_cost: gets what each job took, second attempts included.
         broken: gets the cells without a record because the harness itself failed, each with its
             traceback.
@@ -67,6 +69,8 @@ async def run_jobs(
     places = free or asyncio.Semaphore(count)
 
     async def placed(lane: _Lane) -> None:
+        if lane.number and more is not None:
+            await more.wait()
         async with places:
             await lane.run()
 
@@ -84,19 +88,26 @@ async def run_groups(
     *,
     count: int,
     free: asyncio.Semaphore | None = None,
+    more: asyncio.Event | None = None,
     **how: Any,
 ) -> None:
     """Run groups of jobs, each with a setup and so with a worker of its own, ``count`` at a time.
 
-    One on a GPU has several: it starts a process for every archive, and waits for that.
+    One on a GPU has several: it starts a process for every archive, and waits for that. So has
+    each when ``more`` is set, since no group is left then that waits for a place.
 
     Args:
-        free, how: as `run_jobs` takes them.
+        free, more, how: as `run_jobs` takes them.
     """
     places = free or asyncio.Semaphore(count)
-    on_a_gpu = min(count, _WORKERS_ON_A_GPU)
+
+    def workers(setup: Setup) -> int:
+        if not setup.forked:
+            return min(count, _WORKERS_ON_A_GPU)
+        return 1 if more is None else count
+
     await all_of(
-        run_jobs(jobs, setup, count=1 if setup.forked else on_a_gpu, free=places, **how)
+        run_jobs(jobs, setup, count=workers(setup), free=places, more=more, **how)
         for jobs, setup in groups
     )
 

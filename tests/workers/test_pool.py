@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -87,11 +88,8 @@ def test_every_cell_ends_in_one_record(setup):
     assert result == {}
 
 
-@pytest.mark.parametrize(("executor", "workers"), [("emulated", 1), ("cuda", 4)])
-def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
-    setup, tmp_path, executor, workers
-):
-    of_a_package = PackageSetup(
+def of_a_package(setup, tmp_path: Path, executor: str) -> PackageSetup:
+    return PackageSetup(
         python=setup.python,
         subjects=(),
         seed=0,
@@ -102,11 +100,40 @@ def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
         engines=tmp_path / "engines",
         executor=executor,
     )
+
+
+def run_package(
+    setup: PackageSetup, on_record: Callable[[CellRecord], None], **how: asyncio.Event | None
+) -> None:
     jobs = make_jobs(plan(*(f"nap-{number}" for number in range(9))))
+    kept = {"timeout_s": 30.0, "on_record": on_record, "on_cost": lambda _: None, "broken": {}}
+    asyncio.run(run_groups([(jobs, setup)], count=9, **kept, **how))
+
+
+@pytest.mark.parametrize(("executor", "workers"), [("emulated", 1), ("cuda", 4)])
+def test_a_package_on_a_gpu_has_several_workers_since_it_waits_for_processes(
+    setup, tmp_path, executor, workers
+):
     records: list[CellRecord] = []
-    how = {"timeout_s": 30.0, "on_record": records.append, "on_cost": lambda _: None, "broken": {}}
-    asyncio.run(run_groups([(jobs, of_a_package)], count=9, **how))
+    run_package(of_a_package(setup, tmp_path, executor), records.append)
     assert len(records) == 18
+    assert len((tmp_path / "left").read_text().splitlines()) == workers
+
+
+@pytest.mark.parametrize(("others_end_at", "workers"), [(1, 2), (18, 1)])
+def test_a_package_gets_the_workers_of_others_that_have_ended(
+    setup, tmp_path, others_end_at, workers
+):
+    records: list[CellRecord] = []
+    others_ended = asyncio.Event()
+
+    def on_record(record: CellRecord) -> None:
+        records.append(record)
+        if len(records) == others_end_at:
+            others_ended.set()
+
+    run_package(of_a_package(setup, tmp_path, "emulated"), on_record, more=others_ended)
+    assert len({record.key for record in records}) == len(records) == 18
     assert len((tmp_path / "left").read_text().splitlines()) == workers
 
 
