@@ -85,6 +85,8 @@ class Program:
     a seeded generator; with ``size`` it makes them with that size in every dynamic dimension.
     ``bounds`` are the sizes that are tried; with ``unbounded`` the user states no upper one.
     ``ranges`` are the ranges of its dynamic dimensions where these differ from ``bounds``.
+    ``names_sizes`` says that a user who gives the module names its sizes (``Input(shared_dims=)``)
+    as ``dynamic_shapes`` does; else two sizes of one name are two sizes to the compiler.
     ``archive`` is the file that the program is loaded from instead of being exported, whose module
     ``model`` then is. ``given_to_save`` turns the example into what is given to `save`, where that
     is not what `compile` was given; ``shapes_for_save`` are likewise the dynamic shapes that `save`
@@ -101,6 +103,7 @@ class Program:
     bounds: tuple[int, int] | None = None  # of the dynamic dimensions, both inclusive
     unbounded: bool = False
     ranges: tuple[tuple[int, int | None], ...] = ()
+    names_sizes: bool = False
     archive: Path | None = None
     given_to_save: Callable[[Inputs], Inputs] | None = None
     shapes_for_save: Any = None

@@ -95,6 +95,39 @@ def module_given_two_ranges() -> Program:
     )
 
 
+class NamedSizes(torch.nn.Module):
+    """Two tables of as many rows, and a third one of another length."""
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor, many: torch.Tensor) -> torch.Tensor:
+        return torch.relu(left * 2 - right).sum(0) - torch.relu(many - 1).sum(0)
+
+
+def _named(generator: torch.Generator, size: int | None) -> Inputs:
+    few, many = _in_order(generator, size).args
+    return Inputs((few, torch.randn(few.shape, generator=generator), many))
+
+
+@case(
+    Family.INTERFACES,
+    catches="sizes that are named, of which one belongs to two inputs and the other to a third",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_named_sizes() -> Program:
+    dims = lengths()
+    return Program(
+        _named,
+        model=NamedSizes(),
+        dynamic_shapes={"left": dims["a"], "right": dims["a"], "many": dims["b"]},
+        bounds=BOUNDS,
+        ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
+        names_sizes=True,
+    )
+
+
 class Tokens(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -13,6 +13,7 @@ from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
 from corpus.families.dynamic_shapes import BOUNDS
+from corpus.families.keyword_ranges import lengths, up_to_twice_as_many
 from corpus.inputs import floats, size_of_call
 
 
@@ -57,27 +58,33 @@ def much_of_lowering_at_once() -> Program:
 
 
 class Traced(torch.nn.Module):
-    """Two inputs of one size that varies, a list of states, and keywords out of their order."""
+    """Two inputs of one size that varies, which the user names, one of another size, a list of
+    states, and keywords out of their order. A second engine gets two times as many rows.
+    """
 
     def forward(
         self,
         left: torch.Tensor,
         right: torch.Tensor,
+        many: torch.Tensor,
         *,
         scale: torch.Tensor,
         shift: torch.Tensor,
         states: list[torch.Tensor],
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, ...]:
         hidden, kept = states
         made = torch.relu(left * scale - right * hidden)
-        return made * 2 + right * kept, made * shift
+        twice = torch.relu(torch.cat([left * 2, right * 3])) * kept
+        return made * 2 + right * kept, made * shift, twice, torch.relu(many - 1) * 2
 
 
 def _inputs(generator: torch.Generator, size: int | None) -> Inputs:
+    many = up_to_twice_as_many(generator, size).kwargs["b"]
     rows = size_of_call(size, BOUNDS, example=BOUNDS[1])
     left, right = (torch.randn(rows, 8, generator=generator) for _ in range(2))
     scale, shift, hidden, kept = (torch.randn(8, generator=generator) for _ in range(4))
-    return Inputs((left, right), {"states": [hidden, kept], "shift": shift, "scale": scale})
+    keywords = {"states": [hidden, kept], "shift": shift, "scale": scale}
+    return Inputs((left, right, many), keywords)
 
 
 @case(
@@ -90,12 +97,19 @@ def _inputs(generator: torch.Generator, size: int | None) -> Inputs:
     module_given=True,
 )
 def much_of_tracing_at_once() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    shapes = {
-        "left": {0: rows},
-        "right": {0: rows},
-        "scale": None,
-        "shift": None,
-        "states": [None, None],
-    }
-    return Program(_inputs, model=Traced(), dynamic_shapes=shapes, bounds=BOUNDS)
+    dims = lengths()
+    return Program(
+        _inputs,
+        model=Traced(),
+        dynamic_shapes={
+            "left": dims["a"],
+            "right": dims["a"],
+            "many": dims["b"],
+            "scale": None,
+            "shift": None,
+            "states": [None, None],
+        },
+        bounds=BOUNDS,
+        ranges=(BOUNDS, (BOUNDS[0], 2 * BOUNDS[1])),
+        names_sizes=True,
+    )

@@ -64,7 +64,7 @@ def write_run_report(
     tables = partial(_write_tables, judged)
     if many := len(judged.records) > MANY_RECORDS:
         tables()
-    written = write_report(folder, model, *(() if many else (tables,)))
+    written = write_report(folder, model, *(() if many else (tables,)), frames_first=many)
     return [*written, *(folder / name for name in TABLES)]
 
 

@@ -26,11 +26,15 @@ PICTURES = ("matrix.png", "version-matrix.png")
 DEFECTS_PICTURE = "defects.png"
 
 
-def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]) -> list[Path]:
+def write_report(
+    folder: Path, model: ReportModel, *beside: Callable[[], object], frames_first: bool = False
+) -> list[Path]:
     """Write every form of the report, each whole or not at all.
 
     Args:
         beside: works that take a process of their own each meanwhile.
+        frames_first: write the frames before the forks, and not while they hold their memory: a GB
+            less of a million records.
     """
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
@@ -51,8 +55,9 @@ def write_report(folder: Path, model: ReportModel, *beside: Callable[[], object]
         _write(folder, {name: text(drawn).encode() for name, text in texts.items()})
 
     # What Arrow writes is written here: a fork has none of the threads that Arrow counts on.
+    tables = _write(folder, _frames(frames)) if frames_first else []
     with forked(page_and_data, *beside, *map(drawn, pictures)):
-        tables = _write(folder, _frames(frames))
+        tables = tables or _write(folder, _frames(frames))
     return [*(folder / name for name in texts), *tables, *(folder / name for name in pictures)]
 
 

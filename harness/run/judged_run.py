@@ -12,7 +12,7 @@ from typing import Any
 from packaging.version import Version
 
 from harness.base.errors import SurroundingsError, UsageError
-from harness.base.words import plural
+from harness.base.words import listed, plural
 from harness.catalogue.releases import Catalogue, ordered_subjects
 from harness.expectations import EXPECTATIONS
 from harness.gate.attribution import Attributed, attributed
@@ -242,7 +242,7 @@ def judged_run(
     gone = sorted({cell.key.case for cell in plan} - set(expected.corpus.names))
     if gone:
         raise UsageError(
-            f"{folder.run_id} has cases that this corpus does not: {', '.join(gone)}; read it "
+            f"{folder.run_id} has cases that this corpus does not: {listed(gone)}; read it "
             "with the harness commit that is named in its run.json"
         )
     planned = {cell.key.case for cell in plan}

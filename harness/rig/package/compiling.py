@@ -7,6 +7,7 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from contextlib import nullcontext
+from inspect import signature
 from typing import Any
 
 import torch
@@ -198,18 +199,31 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
         for size in bounds
     )
 
-    def describe(example: Any, low: Any, high: Any) -> Any:
+    def describe(example: Any, low: Any, high: Any, sizes: Any = None) -> Any:
         if not isinstance(example, torch.Tensor) or low.shape == high.shape:
             return example
+        named = {place: size.__name__ for place, size in (sizes or {}).items()}
         return package.Input(
             min_shape=tuple(low.shape),
             opt_shape=tuple(example.shape),
             max_shape=tuple(high.shape),
             dtype=example.dtype,
+            **({"shared_dims": named} if named else {}),  # of which releases before 2.13 read none
         )
 
-    described = pytree.tree_map(describe, *map(_as_pair, (example, smallest, largest)))
+    named = [_sizes_of(captured, example)] if captured.program.names_sizes else []
+    described = pytree.tree_map(describe, *map(_as_pair, (example, smallest, largest)), *named)
     return Inputs(*described)
+
+
+def _sizes_of(captured: CapturedProgram, example: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The dynamic shapes of a program, arranged as its inputs are."""
+    shapes, keywords = captured.program.dynamic_shapes, list(example.kwargs)
+    if isinstance(shapes, Mapping):
+        names = list(signature(captured.eager.forward).parameters)
+        shapes = [shapes[name] for name in [*names[: len(example.args)], *keywords]]
+    args, kwargs = shapes[: len(example.args)], shapes[len(example.args) :]
+    return tuple(args), dict(zip(keywords, kwargs, strict=True))
 
 
 def named_by_a_user(captured: CapturedProgram) -> tuple[str, ...]:

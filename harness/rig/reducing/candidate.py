@@ -163,6 +163,7 @@ class Candidate:
             + (case.min_block_size != 1)
             + 2 * self.dynamic
             + sum(hook is not None for hook in hooks)
+            + program.names_sizes
             + (not self.positional)
             + (self.out_spec is not None)
             + (self.mode != "nonstrict")
@@ -178,7 +179,7 @@ class Candidate:
         case = dataclasses.replace(self.case, build=_nothing)
         asked = (self.args, self.kwargs, self.out_spec, self.leaves, tensors, self.mode, case)
         hooks = (self.program.before_compile, self.program.after_compile)
-        own = self.program.shapes_for_save is not None
+        own = (self.program.shapes_for_save is not None, self.program.names_sizes)
         more = (hooks, self.program.given_to_save, own, self.dynamic)
         nodes = "\n".join(str(node.format_node()) for node in self.graph.nodes)
         return hashlib.sha256(f"{nodes}\n{asked}\n{more}".encode()).hexdigest()

@@ -40,6 +40,8 @@ def plainer(candidate: Candidate) -> Iterator[Edit]:
     for hook in ("before_compile", "after_compile", "given_to_save"):
         if getattr(program, hook) is not None:
             yield programmed(**{hook: None})
+    if program.names_sizes:
+        yield programmed(names_sizes=False)
     if program.shapes_for_save is not None:
         yield programmed(shapes_for_save=None, dynamic_shapes=program.shapes_for_save, ranges=())
     if candidate.dynamic:

@@ -227,7 +227,15 @@ class _Writer(CaseWriter):
         case, program = candidate.case, candidate.program
         given: dict[str, Any] = {"catches": catches, "fallback": list(case.fallback)}
         plain = type(case)("", case.family, case.origin, "", case.build)
-        for field in ("min_block_size", "eager_tolerance", "imports", "dynamic", "lanes"):
+        fields = (
+            "min_block_size",
+            "eager_tolerance",
+            "imports",
+            "dynamic",
+            "lanes",
+            "module_given",
+        )
+        for field in fields:
             value = candidate.dynamic if field == "dynamic" else getattr(case, field)
             if value != getattr(plain, field):
                 given[field] = value
@@ -247,6 +255,7 @@ class _Writer(CaseWriter):
             more += [f"shapes_for_save={saved}"] if saved != shapes else []
             more += ["unbounded=True"] if program.unbounded else []
             more += [f"ranges={program.ranges!r}"] if program.ranges else []
+            more += ["names_sizes=True"] if program.names_sizes else []
         returned = textwrap.indent(f"return {block('Program(', more, ')')}", "    ")
         return ["\n".join([asked, f"def {CASE}():", *lines, returned])]
 

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import dataclasses
+import re
 import sys
 
 import pytest
@@ -233,3 +234,11 @@ def test_a_script_of_sizes_that_a_release_ties_calls_with_sizes_that_differ():
 def test_a_script_that_gives_a_module_states_the_shapes_that_it_gives_to_save():
     calls = calls_of("module_given_two_sizes_of_one_range", Route.RETRACE_DYNAMIC)
     assert "\n".join(calls.save).count("shapes = ") == 1
+
+
+def test_a_script_names_the_sizes_that_its_user_names_and_no_other():
+    (compiling,) = calls_of("module_given_named_sizes", Route.COMPILE).compile
+    named = re.findall(r"shared_dims=\{0: '(\w+)'\}", compiling)
+    assert named == ["few", "few", "many"]
+    (compiling,) = calls_of("module_given_two_ranges", Route.COMPILE).compile
+    assert "shared_dims" not in compiling
