@@ -137,4 +137,142 @@ USUAL = Mend(
     ),
 )
 
-SIZES = (PADDING, REPEAT, UNBOUND, ADDED, REDUCED, USUAL)
+OUTSIDE = Mend(
+    defects=("size-comes-out-as-a-tensor",),
+    idea="Behind the partitioning, a size that an engine returns is computed in the calling graph "
+    "instead, of the sizes of what the engine is called with, and the engine returns it no more; "
+    "another engine that reads it is given a tensor of it, as before. It costs some operations on "
+    "numbers in Python at each call, and saves an output of the engine and the wait for it.",
+    test="A model that returns x[: x.shape[0] // 2] of a dynamic batch, whose slice is in "
+    "torch_executed_ops: compiled, saved by each call, and called with another batch.",
+    uncovered="A size that depends on data, such as that of nonzero.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/_compiler.py",
+            edits=(
+                Edit(
+                    "compile_module",
+                    "dryrun_tracker.unsupported_ops = supported_ops.unsupported_operators",
+                    "_compute_sizes_outside(partitioned_module, settings)\n\n$found",
+                ),
+            ),
+            added=(
+                '''
+    def _compute_sizes_outside(gm, settings):
+        """Compute in the calling graph what engines return as sizes, and others need as numbers."""
+        for call in list(gm.graph.nodes):
+            if not _is_engine(call):
+                continue
+            engine = gm.get_submodule(call.target)
+            output = next(node for node in engine.graph.nodes if node.op == "output")
+            several = isinstance(output.args[0], (tuple, list))
+            returned = list(output.args[0]) if several else [output.args[0]]
+            sizes = _sizes_by_symbol(engine, call)
+            numbers = {
+                place: _number_outside(gm, call, node.meta["val"], sizes)
+                for place, node in enumerate(returned)
+                if isinstance(node, torch.fx.Node)
+                and isinstance(node.meta.get("val"), torch.SymInt)
+                and node.meta["val"].node.expr.free_symbols <= sizes.keys()
+            }
+            if not numbers:
+                continue
+            kept = [place for place in range(len(returned)) if place not in numbers]
+            reads = {user: user.args[1] for user in call.users} if several else {call: 0}
+            for read, place in reads.items():
+                if place in numbers:
+                    _read_outside(gm, read, numbers[place], settings)
+                elif len(kept) == 1:
+                    read.replace_all_uses_with(call)
+                else:
+                    read.args = (call, kept.index(place))
+                if read is not call and not read.users:
+                    gm.graph.erase_node(read)
+            if not kept:
+                gm.graph.erase_node(call)
+                gm.delete_submodule(call.target)
+                continue
+            left = tuple(returned[place] for place in kept)
+            output.args = (left if len(left) > 1 else left[0],)
+            engine.graph.eliminate_dead_code()
+            engine.recompile()
+        gm.recompile()
+    ''',
+                """
+    def _is_engine(node):
+        return node.op == "call_module" and "_run_on_acc" in str(node.target)
+    """,
+                '''
+    def _sizes_by_symbol(engine, call):
+        """Where the symbols of sizes are in what an engine is called with.
+
+        Argument, dimension (None for an argument that is a number itself), the size, and what it
+        is of the symbol: a times the symbol and b more.
+        """
+        found = {}
+        placeholders = [node for node in engine.graph.nodes if node.op == "placeholder"]
+        for placeholder, argument in zip(placeholders, call.args):
+            value = placeholder.meta.get("val")
+            sizes = enumerate(value.shape) if isinstance(value, torch.Tensor) else [(None, value)]
+            for dim, size in sizes:
+                if isinstance(size, torch.SymInt) and len(size.node.expr.free_symbols) == 1:
+                    (symbol,) = size.node.expr.free_symbols
+                    b = size.node.expr.subs(symbol, 0)
+                    a = size.node.expr.coeff(symbol)
+                    if a != 0 and size.node.expr == a * symbol + b:
+                        known = (argument, dim, size, int(a), int(b))
+                        if a == 1 and b == 0:
+                            found[symbol] = known
+                        found.setdefault(symbol, known)
+        return found
+    ''',
+                '''
+    def _number_outside(gm, call, value, sizes):
+        """A node before the call that computes a size of what the call is given."""
+        from torch.utils._sympy.interp import sympy_interp
+        from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+        tracer = torch.fx.proxy.GraphAppendingTracer(gm.graph)
+        before = set(gm.graph.nodes)
+        with gm.graph.inserting_before(call):
+            known = {}
+            for symbol in value.node.expr.free_symbols:
+                node, dim, size, a, b = sizes[symbol]
+                if dim is not None:
+                    sym_size = torch.ops.aten.sym_size.int
+                    node = gm.graph.call_function(sym_size, (node, dim))
+                    node.meta["val"] = size
+                proxy = torch.fx.Proxy(node, tracer)
+                proxy = proxy - b if b else proxy
+                known[symbol] = proxy // a if a != 1 else proxy
+            made = sympy_interp(PythonReferenceAnalysis, known, value.node.expr)
+        for node in gm.graph.nodes:
+            if node not in before and "val" not in node.meta:
+                values = torch.fx.node.map_arg(node.args, lambda each: each.meta["val"])
+                node.meta["val"] = node.target(*values)
+        return made.node
+    ''',
+                '''
+    def _read_outside(gm, read, number, settings):
+        """Give who reads an engine's size the number itself, and another engine a tensor of it."""
+        for user in list(read.users):
+            given = number
+            if _is_engine(user):
+                device = to_torch_device(settings.device)
+                with gm.graph.inserting_before(user):
+                    given = gm.graph.call_function(
+                        torch.ops.aten.scalar_tensor.default,
+                        (number,),
+                        {"dtype": torch.int64, "device": device},
+                    )
+                nodes = gm.get_submodule(user.target).graph.nodes
+                with torch._guards.detect_fake_mode([node.meta.get("val") for node in nodes]):
+                    given.meta["val"] = given.target(number.meta["val"], **given.kwargs)
+            user.replace_input_with(read, given)
+    ''',
+            ),
+        ),
+    ),
+)
+
+SIZES = (PADDING, REPEAT, UNBOUND, ADDED, REDUCED, USUAL, OUTSIDE)
