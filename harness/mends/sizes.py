@@ -173,7 +173,7 @@ OUTSIDE = Mend(
                 for place, node in enumerate(returned)
                 if isinstance(node, torch.fx.Node)
                 and isinstance(node.meta.get("val"), torch.SymInt)
-                and node.meta["val"].node.expr.free_symbols <= sizes.keys()
+                and set() < node.meta["val"].node.expr.free_symbols <= sizes.keys()
             }
             if not numbers:
                 continue
