@@ -44,6 +44,29 @@ def module_given_a_list_by_keyword() -> Program:
     return Program(_with_states, model=Cell())
 
 
+class TupleCell(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, states: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        hidden, kept = states
+        return torch.relu(x * 2 - hidden) + kept
+
+
+def _with_tuple(generator: torch.Generator, _: int | None) -> Inputs:
+    x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
+    return Inputs((x,), {"states": (*states,)})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a module with a tuple by keyword, which is left out when the module is exported",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_tuple_by_keyword() -> Program:
+    return Program(_with_tuple, model=TupleCell())
+
+
 class TwoLengths(torch.nn.Module):
     """Adds up two lists of rows of their own lengths."""
 

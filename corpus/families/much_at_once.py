@@ -18,8 +18,8 @@ from corpus.inputs import floats, size_of_call
 
 
 class Lowered(torch.nn.Module):
-    """A constant and its transpose, shared heads, a mask of columns, complex means, a median, the
-    variance of a population, and a border that is of another width on each side.
+    """A constant and its transpose, shared heads, a mask of columns, complex means turned round, a
+    median, the variance of a population, and a border that is of another width on each side.
     """
 
     weight: torch.Tensor
@@ -38,7 +38,7 @@ class Lowered(torch.nn.Module):
         columns = torch.tensor([True, False, False, True])
         filled = torch.relu(x).masked_scatter(columns, fill * 2)
         waves = torch.view_as_complex(torch.relu(query[0, :3, :, :2]) * 2)
-        centred = torch.view_as_real(waves - waves.mean(1, keepdim=True))
+        centred = torch.view_as_real((waves - waves.mean(1, keepdim=True)).flip(-1))
         middle, place = torch.median(x * 3, dim=1)
         spread = (x * 2).var(1, unbiased=False) + (x * 3).std(1)
         bordered = self.convolution(functional.pad(key, (1, 2, 0, 3)))

@@ -31,6 +31,25 @@ def engine_below_the_block_size() -> Program:
     return Program(floats((2, 8)), model=LongAndShort())
 
 
+class ShortBehindLong(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        start = torch.relu(x)
+        long = (start * 3 - 1) * start + 2
+        return torch.relu(long) - 4
+
+
+@case(
+    Family.SETTINGS,
+    catches="an engine below the block size behind one that stays: put ahead of what it reads",
+    fallback=[RELU],
+    min_block_size=3,
+    wiring=True,
+    lanes=PACKAGE,
+)
+def last_engine_below_the_block_size() -> Program:
+    return Program(floats((2, 8)), model=ShortBehindLong())
+
+
 @case(
     Family.SETTINGS,
     catches="the default block size of five on a small model: no engine at all, saved and loaded",

@@ -61,7 +61,11 @@ SIZES_OF_THEIR_OWN = Mend(
 )
 
 NESTED = Mend(
-    defects=("module-with-nested-inputs", "module-of-any-number-of-inputs"),
+    defects=(
+        "module-with-nested-inputs",
+        "module-of-any-number-of-inputs",
+        "tuple-by-keyword-a-list",
+    ),
     idea="Inputs by position are walked through tuples, lists and dictionaries, as those by "
     "keyword are in part, when tensors and dynamic shapes are made of them, and what is no Input "
     "is handed on. What *args takes gets its shapes as the one tuple that torch.export wants.",
