@@ -130,10 +130,11 @@ def lost(
     )
     if not made:
         return ""
+    others = ", ".join(sorted(set(lowered) - set(made)))
     return (
         f"{FALLS_BACK_TO_NOTHING}: no op of the lowered graph is {', '.join(gone)}; lowering made "
-        f"{', '.join(made)} of the program: name what of it falls back instead "
-        f"(it has {', '.join(sorted(lowered))})"
+        f"{', '.join(made)} of the program: name what of it falls back instead"
+        + (f" (it has {others}, too)" if others else "")
     )
 
 
