@@ -10,7 +10,8 @@ Nor do these two where the release's program computes other numbers and the cand
 wrong program that can be unflattened is as wrong.
 
 A cell of which the release was not asked, since its `compile` failed or it handed the emulation
-what no engine takes, has nothing beside it: where the candidate is right, it is good news.
+what no engine takes, has nothing beside it: where the candidate is right, it is good news. Where it
+raises behind a `compile` that raised before, nobody has lost, and it is a note.
 
 On routes where failing to unflatten is no defect, a worse result is a note, and so is another error
 at a later stage than the release's. If one oracle finds several kinds of failure, fewer kinds are
@@ -25,11 +26,14 @@ from dataclasses import dataclass
 from harness.gate.findings import CellClass, Finding, said
 from harness.gate.pairs import Pair
 from harness.register.facts import GUARDED
-from harness.wire.oracles import Oracle, gates
+from harness.wire.oracles import Harm, Oracle, gates
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.vocabulary import CellState, Outcome
 
 _NOT_SERIALIZED = "SerializeError: "  # its text is a node as the graph prints it
+#: What a size that was made static shows itself as, and how a wire then differs.
+_STATIC = "the dynamic dimension became static"
+_SIZES = {"reads another size", "reads a parameter or constant in place of a size"}
 _NODE_NAME = re.compile(r"%\w+|(?<=Failed serializing node )\w+")
 
 
@@ -57,6 +61,13 @@ def judge_candidate(pair: Pair) -> Comparison:
         ended = candidate.verdict(Oracle.COMPLETION)
         good = _finding(candidate, ended, reason, CellClass.OK)
         return Comparison(_class_of(candidate, []), good_news=(good,))
+    if like.rests_on_compile and candidate.harm in (Harm.ERROR, Harm.INTERFACE):
+        behind = f"; {like.key.subject} did not get so far ({like.reason})"
+        notes = tuple(
+            _finding(candidate, verdict, f"newly visible: {said(verdict)}{behind}")
+            for verdict in candidate.failures
+        )
+        return Comparison(_class_of(candidate, []), notes=notes)
     if candidate.state is CellState.ENDED:
         reason = f"{like.key.subject} could not be asked, so it is held against nothing"
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
@@ -96,7 +107,9 @@ def _compare_verdicts(candidate: CellRecord, like: CellRecord) -> Comparison:
         elif not other.failed:
             reason = f"worse than {release}: {said(verdict)}, but {release} is {said(other)}"
             uncovered = mended and oracle.row.noted_when_uncovered
-            defect = gates(oracle, candidate.key.route) and not uncovered
+            defect = gates(oracle, candidate.key.route) and not (
+                uncovered or (oracle is Oracle.WIRING and _of_static_sizes(candidate, like))
+            )
             (findings if defect else notes).append(_finding(candidate, verdict, reason))
         elif _fails_less(verdict, other):
             reason = f"fails less: {said(verdict)}, but {release} has {said(other)}"
@@ -124,6 +137,14 @@ def _got_further(candidate: CellRecord, like: CellRecord) -> bool:
 def _computes_again(candidate: CellRecord, like: CellRecord) -> bool:
     computes = candidate.verdict(Oracle.VALUES).outcome is Outcome.OK
     return computes and like.verdict(Oracle.VALUES).failed
+
+
+def _of_static_sizes(candidate: CellRecord, like: CellRecord) -> bool:
+    """Whether wires differ by sizes alone that are constants, since both made sizes static."""
+    made_static = all(
+        _STATIC in each.verdict(Oracle.SIGNATURE).message.split("; ") for each in (candidate, like)
+    )
+    return made_static and {*candidate.verdict(Oracle.WIRING).message.split("; ")} <= _SIZES
 
 
 def _same(verdict: Verdict, other: Verdict) -> bool:

@@ -16,6 +16,9 @@ FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
 UNASKED = "no program"
 
 
+STATIC = "other inputs; the dynamic dimension became static"
+
+
 def compare(file: CellRecord, like: CellRecord | None) -> Comparison:
     return judge_candidate(Pair(like, file))
 
@@ -251,6 +254,29 @@ def test_a_cell_that_is_right_where_the_release_did_not_come_so_far_is_good_news
     assert (result.cell_class, result.findings) == (CellClass.OK, ())
     (good,) = result.good_news
     assert good.reason == f"passes, but 2.14.0 did not come so far ({like.reason})"
+
+
+def test_a_save_that_raises_behind_a_compile_that_raised_before_is_a_note():
+    raises = failed(Oracle.COMPLETION, "Guard failed", Stage.RUN)
+    result = compare(record(FILE, raises, failed(Oracle.SIGNATURE)), NOTHING_TO_SAVE)
+    assert (result.cell_class, result.findings) == (CellClass.EXPECTED_FAILURE, ())
+    assert {note.oracle for note in result.notes} == {Oracle.COMPLETION, Oracle.SIGNATURE}
+    assert all("2.14.0 did not get so far" in note.reason for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("static", "wire", "red"),
+    [
+        (STATIC, "reads another size", False),
+        (STATIC, "reads another op; reads another size", True),
+        ("output structure differs", "reads another size", True),
+    ],
+)
+def test_a_size_that_both_made_static_is_read_as_a_constant_and_is_a_note(static, wire, red):
+    like = [failed(Oracle.SIGNATURE, static)]
+    result = against(like, [*like, failed(Oracle.WIRING, wire)])
+    assert bool(result.findings) is red
+    assert bool(result.notes) is not red
 
 
 @pytest.mark.parametrize("like", [NOTHING_TO_SAVE, unsupported(LIKE, "no wheel")])
