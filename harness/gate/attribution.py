@@ -316,7 +316,8 @@ def due_to(
     release may bring back what was fixed: the same finding in the same cell of any release names
     its defect, and otherwise the signs do, even if their defects are fixed. Wrong numbers and wrong
     wires look alike whatever their cause is, so a candidate's signs of these count only for a
-    defect that the same cell has anyway. Right numbers that are packed otherwise tell theirs.
+    defect that the same cell has anyway, by the same oracle unless a size is read as a constant.
+    Right numbers that are packed otherwise tell theirs.
 
     Args:
         subject: as the record names it.
@@ -353,7 +354,11 @@ def _signed(
     if same or not like or not _tells_no_cause(fact):
         return tuple(same or signed)
     expected = table.expected(place, like).values()
-    otherwise = {entry.defect for entry in expected if entry.fact.oracle == fact.oracle}
+    otherwise = {
+        entry.defect
+        for entry in expected
+        if entry.fact.oracle == fact.oracle or fact.is_of_a_size  # which tells that it is constant
+    }
     return tuple(defect for defect in signed if defect.id in otherwise)
 
 

@@ -25,15 +25,13 @@ from dataclasses import dataclass
 
 from harness.gate.findings import CellClass, Finding, said
 from harness.gate.pairs import Pair
-from harness.register.facts import GUARDED
+from harness.register.facts import GUARDED, SIZES_READ
 from harness.wire.oracles import Harm, Oracle, gates
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.vocabulary import CellState, Outcome
 
 _NOT_SERIALIZED = "SerializeError: "  # its text is a node as the graph prints it
-#: What a size that was made static shows itself as, and how a wire then differs.
 _STATIC = "the dynamic dimension became static"
-_SIZES = {"reads another size", "reads a parameter or constant in place of a size"}
 _NODE_NAME = re.compile(r"%\w+|(?<=Failed serializing node )\w+")
 
 
@@ -144,7 +142,9 @@ def _of_static_sizes(candidate: CellRecord, like: CellRecord) -> bool:
     made_static = all(
         _STATIC in each.verdict(Oracle.SIGNATURE).message.split("; ") for each in (candidate, like)
     )
-    return made_static and {*candidate.verdict(Oracle.WIRING).message.split("; ")} <= _SIZES
+    return made_static and SIZES_READ.issuperset(
+        candidate.verdict(Oracle.WIRING).message.split("; ")
+    )
 
 
 def _same(verdict: Verdict, other: Verdict) -> bool:

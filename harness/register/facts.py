@@ -30,6 +30,10 @@ NONSTRICT: Final = "nonstrict"
 NAMED_SUBJECTS: Final = ("name-matching", "positional", "torch")
 
 _WRONG_NUMBERS: Final = (Harm.SILENT, Harm.WARNED)
+#: How a wire differs that reads another size than it should.
+SIZES_READ: Final = frozenset(
+    {"reads another size", "reads a parameter or constant in place of a size"}
+)
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
@@ -66,6 +70,11 @@ class Fact:
     def is_packing(self) -> bool:
         """Whether what is returned is packed otherwise, which says nothing of its numbers."""
         return self.oracle == Oracle.VALUES and self.says.rpartition(": ")[2] in PACKING
+
+    @property
+    def is_of_a_size(self) -> bool:
+        """Whether a wire differs by a size alone, as where a size was made a constant."""
+        return self.oracle == Oracle.WIRING and self.says in SIZES_READ
 
     @property
     def own_harm(self) -> str:

@@ -229,6 +229,19 @@ def test_wrong_numbers_of_a_candidate_are_what_the_same_cell_of_its_release_show
     assert [each.defect for each in told] == ["kept", "kept", ""]
 
 
+@pytest.mark.parametrize(
+    ("says", "named"), [("reads another size", "static"), ("reads another op", "")]
+)
+def test_a_size_that_a_candidate_reads_as_a_constant_is_of_the_defect_that_made_it_static(
+    says, named
+):
+    known = register(defect("static", Sign("wiring", "reads another .*")))
+    there = entry(Oracle.SIGNATURE, "became static", subjects=("2.14.0",), defect="static")
+    records = [record(key(name="file:1"), failed(Oracle.WIRING, says))]
+    (told,) = attributed(records, table(there), known, {"file:1": "2.14.0"})
+    assert told.defect == named
+
+
 def test_of_many_defects_those_with_the_most_cells_are_named_and_the_others_counted():
     none: dict[str, int] = {}
     broken = {f"defect-{number}": number for number in range(1, 9)}
