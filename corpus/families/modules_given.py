@@ -57,7 +57,7 @@ def _with_tuple(generator: torch.Generator, _: int | None) -> Inputs:
 
 @case(
     Family.INTERFACES,
-    catches="a module with a tuple by keyword, which is left out when the module is exported",
+    catches="a module with a tuple by keyword, of which its export makes a list",
     fallback=[RELU],
     wiring=True,
     lanes=PACKAGE_ALONE,
