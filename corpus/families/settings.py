@@ -8,6 +8,7 @@ from corpus.case import Family, Program, case
 from corpus.families.alternating_relu import RELU, Alternating
 from corpus.families.attributes import LINEAR, TwoLinears
 from corpus.families.dynamic_shapes import BOUNDS, batch
+from corpus.families.sizes import ARANGE, Positions
 from corpus.inputs import DYNAMIC, floats
 
 PACKAGE = ["package"]  # the graph lane has no settings
@@ -178,3 +179,15 @@ def engines_set_up_late() -> Program:
 )
 def labels_saved_with_the_program() -> Program:
     return Program(floats((2, 8)), model=Alternating(2))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that PyTorch computes and reads, as a user names the op to get round an engine",
+    fallback=[*ARANGE, "aten.sym_size.int"],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE,
+)
+def size_computed_in_pytorch() -> Program:
+    return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)

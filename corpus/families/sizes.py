@@ -40,18 +40,6 @@ def size_out_of_an_engine() -> Program:
     return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)
 
 
-@case(
-    Family.DYNAMIC_SHAPES,
-    catches="a size that PyTorch computes and reads, as a user names the op to get round an engine",
-    fallback=[*ARANGE, "aten.sym_size.int"],
-    wiring=True,
-    dynamic=True,
-    lanes=PACKAGE_ALONE,
-)
-def size_computed_in_pytorch() -> Program:
-    return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)
-
-
 def _even_rows(generator: torch.Generator, size: int | None) -> Inputs:
     return Inputs((torch.randn(2 * dynamic_size(size), 8, generator=generator),))
 
