@@ -6,6 +6,7 @@ All other cases hand over a program that `torch.export` made of the model's own 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,14 +23,17 @@ FEW = (2, 8)
 
 
 class Cell(torch.nn.Module):
-    def forward(self, x: torch.Tensor, *, states: list[torch.Tensor]) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *, states: Sequence[torch.Tensor]) -> torch.Tensor:
         hidden, kept = states
         return torch.relu(x * 2 - hidden) + kept
 
 
-def _with_states(generator: torch.Generator, _: int | None) -> Inputs:
-    x, hidden, kept = (torch.randn(2, 8, generator=generator) for _ in range(3))
-    return Inputs((x,), {"states": [hidden, kept]})
+def _of_states(container: type[list[Any]] | type[tuple[Any, ...]]) -> Program:
+    def inputs(generator: torch.Generator, _: int | None) -> Inputs:
+        x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
+        return Inputs((x,), {"states": container(states)})
+
+    return Program(inputs, model=Cell())
 
 
 @case(
@@ -41,18 +45,7 @@ def _with_states(generator: torch.Generator, _: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_a_list_by_keyword() -> Program:
-    return Program(_with_states, model=Cell())
-
-
-class TupleCell(torch.nn.Module):
-    def forward(self, x: torch.Tensor, *, states: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        hidden, kept = states
-        return torch.relu(x * 2 - hidden) + kept
-
-
-def _with_tuple(generator: torch.Generator, _: int | None) -> Inputs:
-    x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
-    return Inputs((x,), {"states": (*states,)})
+    return _of_states(list)
 
 
 @case(
@@ -64,7 +57,7 @@ def _with_tuple(generator: torch.Generator, _: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_a_tuple_by_keyword() -> Program:
-    return Program(_with_tuple, model=TupleCell())
+    return _of_states(tuple)
 
 
 class TwoLengths(torch.nn.Module):

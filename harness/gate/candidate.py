@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from harness.gate.findings import CellClass, Finding, said
 from harness.gate.pairs import Pair
-from harness.register.facts import GUARDED, SIZES_READ
+from harness.register.facts import GUARDED, facts_in
 from harness.wire.oracles import Harm, Oracle, gates
 from harness.wire.records import CellRecord, Verdict
 from harness.wire.vocabulary import CellState, Outcome
@@ -142,9 +142,8 @@ def _of_static_sizes(candidate: CellRecord, like: CellRecord) -> bool:
     made_static = all(
         _STATIC in each.verdict(Oracle.SIGNATURE).message.split("; ") for each in (candidate, like)
     )
-    return made_static and SIZES_READ.issuperset(
-        candidate.verdict(Oracle.WIRING).message.split("; ")
-    )
+    wires = facts_in(candidate.verdict(Oracle.WIRING))
+    return made_static and all(wire.is_of_a_size for wire in wires)
 
 
 def _same(verdict: Verdict, other: Verdict) -> bool:

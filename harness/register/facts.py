@@ -30,10 +30,7 @@ NONSTRICT: Final = "nonstrict"
 NAMED_SUBJECTS: Final = ("name-matching", "positional", "torch")
 
 _WRONG_NUMBERS: Final = (Harm.SILENT, Harm.WARNED)
-#: How a wire differs that reads another size than it should.
-SIZES_READ: Final = frozenset(
-    {"reads another size", "reads a parameter or constant in place of a size"}
-)
+_SIZES_READ: Final = ("reads another size", "reads a parameter or constant in place of a size")
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"(type '[^']*')|(?<!\w)(?:'[^']*'|\"[^\"]*\"|`[^`]*`)(?!\w)")
 _KEEPS_QUOTES = re.compile(r"has no attribute|has no setter|cannot assign")
@@ -74,7 +71,7 @@ class Fact:
     @property
     def is_of_a_size(self) -> bool:
         """Whether a wire differs by a size alone, as where a size was made a constant."""
-        return self.oracle == Oracle.WIRING and self.says in SIZES_READ
+        return self.oracle == Oracle.WIRING and self.says in _SIZES_READ
 
     @property
     def own_harm(self) -> str:

@@ -43,8 +43,8 @@ from harness.wire.records import CellRecord
 from harness.wire.vocabulary import Outcome
 
 TABLES = ("junit.xml", "standing.md")
-#: Of more records the tables are written before the forks. They look at each, and a fork that looks
-#: at a record copies the memory it lies in: 2.4 GB of a million.
+#: Of more records tables and frames are written before the forks. A fork that looks at a record
+#: copies the memory that it lies in, 2.4 GB of a million, and the frames of these take 1.6 GB.
 MANY_RECORDS: Final = 200_000
 
 
@@ -61,10 +61,8 @@ def write_run_report(
     folder = judged.folder.path
     model = report_model(judged, summary)
     model = with_evidence(model) if with_evidence else model
-    tables = partial(_write_tables, judged)
-    if many := len(judged.records) > MANY_RECORDS:
-        tables()
-    written = write_report(folder, model, *(() if many else (tables,)), frames_first=many)
+    many = len(judged.records) > MANY_RECORDS
+    written = write_report(folder, model, partial(_write_tables, judged), in_turn=many)
     return [*written, *(folder / name for name in TABLES)]
 
 

@@ -27,14 +27,14 @@ DEFECTS_PICTURE = "defects.png"
 
 
 def write_report(
-    folder: Path, model: ReportModel, *beside: Callable[[], object], frames_first: bool = False
+    folder: Path, model: ReportModel, *beside: Callable[[], object], in_turn: bool = False
 ) -> list[Path]:
     """Write every form of the report, each whole or not at all.
 
     Args:
         beside: works that take a process of their own each meanwhile.
-        frames_first: write the frames before the forks, and not while they hold their memory: a GB
-            less of a million records.
+        in_turn: do these works here, and write the frames, before there are forks, and not while
+            they hold their memory.
     """
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
@@ -55,7 +55,11 @@ def write_report(
         _write(folder, {name: text(drawn).encode() for name, text in texts.items()})
 
     # What Arrow writes is written here: a fork has none of the threads that Arrow counts on.
-    tables = _write(folder, _frames(frames)) if frames_first else []
+    tables: list[Path] = []
+    if in_turn:
+        for work in beside:
+            work()
+        beside, tables = (), _write(folder, _frames(frames))
     with forked(page_and_data, *beside, *map(drawn, pictures)):
         tables = tables or _write(folder, _frames(frames))
     return [*(folder / name for name in texts), *tables, *(folder / name for name in pictures)]

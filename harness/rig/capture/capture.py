@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import importlib
+import inspect
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,6 +76,19 @@ class CapturedProgram:
         """What `save` is given: the example, unless the case gives it otherwise."""
         change = self.program.given_to_save
         return self.example if change is None else change(self.example)
+
+    @property
+    def shapes_by_place(self) -> Any:
+        """The dynamic shapes in the order of the arguments, where they are stated by name.
+
+        What a model takes as ``*args`` has one name, and its shapes one place.
+        """
+        shapes, example = self.program.dynamic_shapes, self.example
+        if not isinstance(shapes, Mapping):
+            return shapes
+        names = list(inspect.signature(self.eager.forward).parameters)
+        given = [*names[: len(example.args)], *example.kwargs]
+        return tuple(shapes[name] for name in (given if {*given} == {*shapes} else shapes))
 
     @property
     def imports(self) -> tuple[str, ...]:

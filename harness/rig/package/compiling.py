@@ -7,7 +7,6 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from contextlib import nullcontext
-from inspect import signature
 from typing import Any
 
 import torch
@@ -218,12 +217,8 @@ def described_inputs(package: types.ModuleType, captured: CapturedProgram) -> In
 
 def _sizes_of(captured: CapturedProgram, example: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The dynamic shapes of a program, arranged as its inputs are."""
-    shapes, keywords = captured.program.dynamic_shapes, list(example.kwargs)
-    if isinstance(shapes, Mapping):
-        names = list(signature(captured.eager.forward).parameters)
-        shapes = [shapes[name] for name in [*names[: len(example.args)], *keywords]]
-    args, kwargs = shapes[: len(example.args)], shapes[len(example.args) :]
-    return tuple(args), dict(zip(keywords, kwargs, strict=True))
+    shapes, places = captured.shapes_by_place, len(example.args)
+    return tuple(shapes[:places]), dict(zip(example.kwargs, shapes[places:], strict=True))
 
 
 def named_by_a_user(captured: CapturedProgram) -> tuple[str, ...]:

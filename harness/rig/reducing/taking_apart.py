@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -61,7 +60,8 @@ def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
         case=captured.case,
         program=dataclasses.replace(
             captured.program,
-            dynamic_shapes=_by_place(captured, example),
+            # By place, since a graph has names of its own.
+            dynamic_shapes=one_by_one(captured.shapes_by_place, example),
         ),
         mode=mode,
     )
@@ -72,18 +72,6 @@ def taken_apart(captured: CapturedProgram, mode: str) -> Candidate:
         }
         made = dataclasses.replace(made, leaves=stated)
     return made.watched()
-
-
-def _by_place(captured: CapturedProgram, example: Any) -> Any:
-    """Dynamic shapes in the order of the arguments, since a graph has names of its own."""
-    shapes, (args, kwargs) = captured.program.dynamic_shapes, example
-    if not isinstance(shapes, Mapping):
-        return one_by_one(shapes, example)
-    names = list(inspect.signature(captured.eager.forward).parameters)
-    given = [*names[: len(args)], *kwargs]
-    if {*given} != {*shapes}:  # what a model takes as `*args` has one name
-        return one_by_one(tuple(shapes.values()), example)
-    return tuple(shapes[name] for name in given)
 
 
 def _as_tuple(returned: Any) -> tuple[Any, ...]:
