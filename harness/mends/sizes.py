@@ -233,7 +233,7 @@ OUTSIDE = Mend(
         from torch.utils._sympy.reference import PythonReferenceAnalysis
 
         tracer = torch.fx.proxy.GraphAppendingTracer(gm.graph)
-        before = set(gm.graph.nodes)
+        before = call.prev
         with gm.graph.inserting_before(call):
             known = {}
             for symbol in value.node.expr.free_symbols:
@@ -246,10 +246,12 @@ OUTSIDE = Mend(
                 proxy = proxy - b if b else proxy
                 known[symbol] = proxy // a if a != 1 else proxy
             made = sympy_interp(PythonReferenceAnalysis, known, value.node.expr)
-        for node in gm.graph.nodes:
-            if node not in before and "val" not in node.meta:
+        node = before.next
+        while node is not call:
+            if "val" not in node.meta:
                 values = torch.fx.node.map_arg(node.args, lambda each: each.meta["val"])
                 node.meta["val"] = node.target(*values)
+            node = node.next
         return made.node
     ''',
                 '''
