@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
+from corpus.children import PLAIN
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -350,6 +351,25 @@ class Drawing(torch.nn.Module):
 )
 def random_op_in_fallback() -> Program:
     return Program(floats((2, 8)), model=Drawing())
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a fallback's tensor that is neither parameter nor buffer, which nobody hands on",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def plain_tensor_in_one_fallback() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    scaled = builder.fallback(
+        lambda a, scale: torch.relu(a * scale),
+        engine,
+        attributes={"layer.scale": torch.randn(8)},
+        kinds={"layer.scale": PLAIN},
+    )
+    return Program(floats((2, 8)), split=builder.finish(scaled))
 
 
 @case(

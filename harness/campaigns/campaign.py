@@ -37,6 +37,9 @@ from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 
 _EXAMPLES_A_ROUND: Final = 200
+#: A round ends that drew nothing to judge for so long: Hypothesis climbs by tries that are no
+#: programs, for five minutes where one has hundreds of choices.
+_STUCK_S: Final = 20.0
 
 Pair = frozenset[str]
 
@@ -107,7 +110,11 @@ class _NewFailure(Exception):
 
 
 class _TimeIsUp(BaseException):
-    """Ends a round; Hypothesis lets it through."""
+    """Ends a campaign; Hypothesis lets it through."""
+
+
+class _Stuck(BaseException):
+    """Ends a round."""
 
 
 class Campaign:
@@ -137,7 +144,7 @@ class Campaign:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._started = self._ends = time.monotonic()
-        self._told = 0.0
+        self._told = self._judged = 0.0
         self.programs = 0
         self.not_asked = 0
         self.rounds = 0
@@ -182,6 +189,13 @@ class Campaign:
         names = [name for name in KINDS if name in self._cells]
         kind = KINDS[names[self.rounds % len(names)]]
         self.rounds += 1
+        self._judged = time.monotonic()
+
+        @st.composite
+        def drawn(draw: st.DrawFn) -> Any:
+            if time.monotonic() - self._judged > _STUCK_S:
+                raise _Stuck
+            return draw(kind.strategy())
 
         @seed(self._seed * 1_000_003 + self.rounds)
         @settings(
@@ -193,11 +207,11 @@ class Campaign:
             phases=(Phase.reuse, Phase.generate, Phase.target, Phase.shrink),
             verbosity=Verbosity.quiet,
         )
-        @given(kind.strategy())
+        @given(drawn())
         def judge(program: Any) -> None:
             self._judge_one(kind, program)
 
-        with contextlib.suppress(_NewFailure, Flaky):  # what it found is kept below
+        with contextlib.suppress(_NewFailure, Flaky, _Stuck):  # what it found is kept below
             judge()
         self._keep()
         self._write("round")
@@ -229,7 +243,9 @@ class Campaign:
             and (wanted is None or self._of(key) == (wanted.subject, wanted.route, wanted.lane))
         ]
         job = {kind.name: kind.to_json(program)}
-        return self._judge.ask(job, cells, values=wanted is None)
+        answer = self._judge.ask(job, cells, values=wanted is None)
+        self._judged = time.monotonic()
+        return answer
 
     @staticmethod
     def _of(key: CellKey) -> tuple[str, str, str]:

@@ -32,8 +32,7 @@ from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import cases_here, listed, say, tell, toolchain_for
-from harness.mends.all import MENDS
+from harness.cli.common import cases_here, listed, mends_in, say, tell, toolchain_for
 from harness.report.benching import write_bench
 from harness.subjects.mended import mended_wheel
 from harness.subjects.specs import BUILTIN_SUBJECTS
@@ -52,6 +51,7 @@ def bench_command(
     exporter: option.Exporter = None,
     like: option.Like = "",
     mended: option.Mended = "",
+    only: option.Only = "",
     cases: Annotated[str, typer.Option(help="Cases by name, with commas.")] = "",
     lane: Annotated[
         str,
@@ -112,10 +112,11 @@ def bench_command(
         judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf)
     wheel = None
+    mends = mends_in(mended, only)
     if mended:
         if candidate or exporter or like:
             raise UsageError("--mended is the candidate of this bench; name no other one")
-        wheel, like, baseline = mended_wheel(mended, MENDS, toolchain), mended, baseline or mended
+        wheel, like, baseline = mended_wheel(mended, mends, toolchain), mended, baseline or mended
     recorded = _recorded(baseline, out_dir)
     # Stages and routes are of one lane, as a candidate's file and a recorded bench are.
     of_one = lane or exporter or sweep or stages or gating or routes or pyperf or recorded

@@ -15,6 +15,8 @@ from harness.base.files import written_to
 from harness.base.program import as_called_here
 from harness.base.zips import opened_zip
 from harness.catalogue.releases import EXPORTER_MODULE
+from harness.mends.all import mends_of
+from harness.mends.mend import Mend
 from harness.runs.plan import CAPTURES
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
@@ -46,6 +48,16 @@ def committed(path: Path) -> Path:
     if not (PROJECT_ROOT / "pyproject.toml").is_file():
         raise UsageError(f"{path} belongs to the installed harness; do this in a checkout")
     return path
+
+
+def mends_in(mended: str, only: str) -> tuple[Mend, ...]:
+    """The mends that ``--mended`` puts into a release: those that ``--only`` names, or all.
+
+    Raises UsageError as `mends_of`, and for ``--only`` by itself.
+    """
+    if only and not mended:
+        raise UsageError("--only says which mends --mended takes; give that one too")
+    return mends_of(listed(only))
 
 
 def add_step_summary(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -13,14 +15,29 @@ from harness.base.files import replace_file
 from harness.base.program import PROGRAM
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import listed, tell, toolchain_for
+from harness.cli.common import committed, listed, tell, toolchain_for
 from harness.gate.qualify import summed
 from harness.mends.all import WRITTEN_FOR, mends_of
-from harness.mends.judged import JUDGED, Judged, judged_text, read_judged
-from harness.mends.mend import Read, difference, mended
+from harness.mends.judged import (
+    JUDGED,
+    WORK,
+    Judged,
+    Work,
+    cost_words,
+    read_judged,
+    read_work,
+    rows_text,
+)
+from harness.mends.mend import Mend, Read, difference, mended
 from harness.run.judged_run import JudgedRun, reopen
-from harness.subjects.mended import files_of
+from harness.subjects.mended import files_of, mended_subject
+from harness.subjects.packages import whole_package
+from harness.toolchain import Toolchain
 from harness.toolchain.checkout import SOURCES
+from harness.toolchain.rig_client import ask_rig, package_lane
+
+#: The model whose calls are counted: an encoder whose softmax falls back, a case of the bench.
+COUNTED = "encoder_softmax"
 
 
 def mend_command(
@@ -35,6 +52,12 @@ def mend_command(
     record: Annotated[
         str, typer.Option(help="Write down what these runs of one mend each have shown.")
     ] = "",
+    count: Annotated[
+        bool,
+        typer.Option(
+            "--count", help="Write down how many lines of Python calls run with each mend alone."
+        ),
+    ] = False,
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
 ) -> int:
@@ -44,9 +67,11 @@ def mend_command(
     """
     if record:
         return _record(listed(record))
-    mends = mends_of(listed(only))
+    mends, toolchain = mends_of(listed(only)), toolchain_for(wheelhouse, offline)
+    if count:
+        return _count(mends, toolchain)
     if checkout is None:
-        read = files_of(release, toolchain_for(wheelhouse, offline))[0]
+        read = files_of(release, toolchain)[0]
         judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
     else:
         read = _files_in(checkout)
@@ -82,7 +107,33 @@ def _record(runs: Sequence[str]) -> ExitCode:
         row = judged_by(reopen(run, option.RESULTS, toolchain, catalogue))
         rows[row.mend] = row
         tell(f"{row.mend}: {row.words}")
-    replace_file(JUDGED, judged_text(rows.values()).encode())
+    replace_file(JUDGED, rows_text(Judged, rows.values()).encode())
+    return ExitCode.GREEN
+
+
+def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
+    """Put the lines that calls run with each of these mends alone into the committed file."""
+    place, rows = committed(WORK), read_work()
+
+    def lines_with(chosen: Sequence[Mend]) -> dict[str, int]:
+        spec = mended_subject(WRITTEN_FOR, chosen, toolchain)
+        _, site = whole_package(spec, toolchain, load_catalogue())
+        answers = ask_rig(toolchain.python, "work", **package_lane(site), case=COUNTED)
+        return {answer["call"]: answer["lines"] for answer in answers}
+
+    torch = toolchain.python_env().torch_version
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        before = lines_with(())
+        for mend, after in zip(
+            mends, pool.map(lambda mend: lines_with([mend]), mends), strict=True
+        ):
+            rows[mend.name] = [
+                Work(mend.name, WRITTEN_FOR, torch, COUNTED, call, before[call], after[call])
+                for call in before
+            ]
+            tell(f"{mend.name}: {cost_words(rows[mend.name])}")
+            every = (row for of_a_mend in rows.values() for row in of_a_mend)
+            replace_file(place, rows_text(Work, every).encode())
     return ExitCode.GREEN
 
 

@@ -28,6 +28,7 @@ from harness.cli.common import (
     fail,
     lanes,
     listed,
+    mends_in,
     say,
     say_error,
     shown,
@@ -36,7 +37,6 @@ from harness.cli.common import (
 )
 from harness.cli.results import summary_by_todays_expectations, tell_gate
 from harness.expectations import EXPECTATIONS
-from harness.mends.all import mends_of
 from harness.run.acceptance import whole_run_differences
 from harness.run.defect_lines import kept_words
 from harness.run.judged_run import JudgedRun, raise_if_nothing_ran
@@ -87,7 +87,7 @@ def run_command(
     base: option.Base = "",
     like: option.Like = "",
     mended: option.Mended = "",
-    only: Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")] = "",
+    only: option.Only = "",
     expression: option.Expression = "",
     family: option.Families = None,
     cases: Annotated[
@@ -162,8 +162,7 @@ def run_command(
         raise UsageError("--base says what --checkout is held against; give that one too")
     if mended and (exporter or wheel or checkout or like):
         raise UsageError("--mended is a candidate and what it is held against; name no other one")
-    if only and not mended:
-        raise UsageError("--only says which mends --mended takes; give that one too")
+    mends = mends_in(mended, only)
     if quick and full:
         raise UsageError("--quick and --full ask for opposite things; give one of them")
     if failed_in and not failed:
@@ -174,7 +173,7 @@ def run_command(
         _refuse_choices(context)
     toolchain = python_with(toolchain_for(wheelhouse, offline), python, with_)
     if mended:
-        wheel, like = mended_wheel(mended, mends_of(listed(only)), toolchain), mended
+        wheel, like = mended_wheel(mended, mends, toolchain), mended
     # One file and a wheel are asked for quickly; what is quick has a few cells of either lane.
     file = exporter or (wheel if not mended else None)
     both = file or checkout or mended if quick else not file and (corpus or checkout or mended)

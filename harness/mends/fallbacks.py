@@ -14,6 +14,18 @@ def _attribute_of(module, target):
     return module
 """
 
+_GIVE_VALUE = '''
+    def _give_value_to_readers(gm, node, value):
+        """Let the readers of a node read a value, which is a tree of nodes, in its place."""
+        if isinstance(value, (tuple, list)):
+            for user in list(node.users):
+                if user.op == "call_function" and user.target is operator.getitem:
+                    _give_value_to_readers(gm, user, value[user.args[1]])
+                    gm.graph.erase_node(user)
+        if node.users:
+            node.replace_all_uses_with(value)
+'''
+
 OUTPUTS = Mend(
     defects=("list-of-outputs", "pair-in-a-pair", "tuple-read-whole"),
     idea="What a fallback returns is a tree of values, and a getitem of its call is a step "
@@ -34,18 +46,8 @@ OUTPUTS = Mend(
                 Edit(_INLINE, "return gm", "_fold_reads_of_tuples(gm)\n$found"),
             ),
             added=(
+                _GIVE_VALUE,
                 '''
-    def _give_value_to_readers(gm, node, value):
-        """Let the readers of a node read a value, which is a tree of nodes, in its place."""
-        if isinstance(value, (tuple, list)):
-            for user in list(node.users):
-                if user.op == "call_function" and user.target is operator.getitem:
-                    _give_value_to_readers(gm, user, value[user.args[1]])
-                    gm.graph.erase_node(user)
-        if node.users:
-            node.replace_all_uses_with(value)
-
-
     def _fold_reads_of_tuples(gm):
         """Let who reads an item of a tuple of nodes read the node, as torch.export wants it."""
         for node in list(gm.graph.nodes):
@@ -214,21 +216,29 @@ TIED = Mend(
 )
 
 OTHER_ATTRIBUTES = Mend(
-    defects=("children-not-copied", "engine-in-a-fallback-left-behind"),
-    idea="What a fallback's graph reads and is no tensor, which is a branch's graph module "
-    "or an engine, is set in the parent as well, under a name that is free there. "
-    "Lifting leaves modules where they are, as torch.export does.",
-    test="torch.cond in a fallback; a program with engines that is compiled again.",
-    uncovered="A call of a module in a fallback: an exported program has no such node, so the "
-    "child would have to be inlined first.",
+    defects=(
+        "children-not-copied",
+        "engine-in-a-fallback-left-behind",
+        "plain-tensor-left-behind",
+    ),
+    idea="What a fallback's graph reads and is neither parameter nor buffer, which is a branch's "
+    "graph module, an engine or a plain tensor, is set in the parent as well, under a name that "
+    "is free there; a tensor as a buffer that is not persistent. Graphs that a fallback calls are "
+    "put in the place of the call first. Lifting leaves modules where they are, as torch.export "
+    "does.",
+    test="torch.cond in a fallback; a program with engines that is compiled again; a split by "
+    "hand whose fallback calls a graph module, and one whose fallback reads a plain tensor.",
+    uncovered="A call of a module without a graph in a fallback: an exported program has no such "
+    "node.",
     patches=(
         Patch(
             edits=(
                 Edit(
                     _INLINE,
                     "submodule_placeholders = ...",
-                    "_bring_what_is_no_tensor(gm, submodule, val_map, gm_node.name)\n$found",
+                    "_bring_what_is_no_state(gm, submodule, val_map, gm_node.name)\n$found",
                 ),
+                Edit("transform", "inline_trt_modules(...)", "_flatten_fallbacks(gm)\n$found"),
                 Edit(
                     "lift",
                     'node.op == "get_attr"',
@@ -238,18 +248,48 @@ OTHER_ATTRIBUTES = Mend(
             added=(
                 _ATTRIBUTE_OF,
                 '''
-    def _bring_what_is_no_tensor(gm, submodule, copies, prefix):
-        """Set the modules and engines that the child's graph reads in the parent."""
+    def _flatten_fallbacks(gm):
+        """Put what fallbacks call in its place, before anything of it is taken for dead code."""
+        for name, child in gm.named_children():
+            if "_run_on_gpu" in name and isinstance(child, torch.fx.GraphModule):
+                _inline_called_graphs(child)
+
+
+    def _inline_called_graphs(module):
+        """Put the nodes of the graph modules that a module's graph calls in their place."""
+        for call in list(module.graph.nodes):
+            child = module.get_submodule(call.target) if call.op == "call_module" else None
+            if not isinstance(child, torch.fx.GraphModule):
+                continue
+            _inline_called_graphs(child)
+            inputs = [node for node in child.graph.nodes if node.op == "placeholder"]
+            by_name = [call.kwargs[node.target] for node in inputs[len(call.args) :]]
+            copies = dict(zip(inputs, (*call.args, *by_name)))
+            with module.graph.inserting_before(call):
+                value = module.graph.graph_copy(child.graph, copies)
+            for node, copied in copies.items():
+                if node.op == "get_attr":
+                    copied.target = f"{call.target}.{node.target}"
+            _give_value_to_readers(module, call, value)
+            module.graph.erase_node(call)
+    ''',
+                _GIVE_VALUE,
+                '''
+    def _bring_what_is_no_state(gm, submodule, copies, prefix):
+        """Set what the child's graph reads, beside parameters and buffers, in the parent."""
+        state = dict(submodule.named_parameters(remove_duplicate=False))
+        state.update(submodule.named_buffers(remove_duplicate=False))
         for node, copied in list(copies.items()):
-            if node.op != "get_attr":
+            if node.op != "get_attr" or node.target in state:
                 continue
             value = _attribute_of(submodule, node.target)
-            if isinstance(value, torch.Tensor):
-                continue
             name = node.target.replace(".", "_")
             if getattr(gm, name, value) is not value:
                 name = f"{prefix}_{name}"
-            setattr(gm, name, value)
+            if isinstance(value, torch.Tensor):
+                gm.register_buffer(name, value, persistent=False)
+            else:
+                setattr(gm, name, value)
             copied.target = name
     ''',
             ),

@@ -1,16 +1,24 @@
-"""What runs of one mend each have shown: ``judged.csv``, a row a mend."""
+"""What is known of each mend alone: what runs have shown, and what it costs.
+
+``judged.csv`` has a row a mend, and ``work.csv`` a row a mend and call.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any, Final
 
 from harness.base.words import plural
 
 JUDGED = Path(__file__).with_name("judged.csv")
+WORK = Path(__file__).with_name("work.csv")
+#: A smaller part of a call's lines is no change: as many differ from one process to the next where
+#: torch goes through a set of objects.
+_ALIKE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -54,21 +62,66 @@ class Judged:
         return f"over {plural(self.cells, 'cell')}, {better}; {worse} {are} worse{left}"
 
 
+@dataclass(frozen=True)
+class Work:
+    """How many lines of Python a call of the product runs with one mend, and without any.
+
+    Attributes:
+        torch: the version that it ran with.
+        case: which model was compiled, saved and loaded.
+        call: as a page names it.
+    """
+
+    mend: str
+    release: str
+    torch: str
+    case: str
+    call: str
+    before: int
+    after: int
+
+    @property
+    def more(self) -> int:
+        """The lines that the mend adds; 0 where they are too few to be told from none."""
+        more = self.after - self.before
+        return more if abs(more) >= _ALIKE * self.before else 0
+
+
+def cost_words(work: Sequence[Work]) -> str:
+    """What a mend costs: ``save(m, f) +40 (+0.02 %); compile() and load() as many as before``."""
+    changed = [
+        f"{each.call} {each.more:+,} ({100 * each.more / each.before:+.2f} %)"
+        for each in work
+        if each.more
+    ]
+    alike = " and ".join(each.call for each in work if not each.more)
+    return "; ".join([*changed, *([f"{alike} as many as before"] if alike else [])])
+
+
 def read_judged(path: Path = JUDGED) -> dict[str, Judged]:
     """By the name of the mend. Raises KeyError or ValueError for a file of another kind."""
-    names = ("cells", "calls", "splits", "regressed", "worse", "left")
+    return {row.mend: row for row in _rows(path, Judged)}
+
+
+def read_work(path: Path = WORK) -> dict[str, list[Work]]:
+    """As `read_judged`, with all calls of a mend."""
+    found: dict[str, list[Work]] = {}
+    for row in _rows(path, Work):
+        found.setdefault(row.mend, []).append(row)
+    return found
+
+
+def _rows(path: Path, kind: type[Any]) -> Iterator[Any]:
+    types = {field.name: int if field.type == "int" else str for field in fields(kind)}
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [
-            Judged(row["mend"], row["release"], row["run"], *(int(row[name]) for name in names))
-            for row in csv.DictReader(file)
-        ]
-    return {row.mend: row for row in rows}
+        for row in csv.DictReader(file):
+            yield kind(**{name: of(row[name]) for name, of in types.items()})
 
 
-def judged_text(rows: Iterable[Judged]) -> str:
-    """The file's text, by name."""
+def rows_text(kind: type[Any], rows: Iterable[Any]) -> str:
+    """The text of a file of such rows, by the name of the mend."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Judged)], lineterminator="\n")
+    writer = csv.DictWriter(text, [field.name for field in fields(kind)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(row) for row in sorted(rows, key=lambda row: row.mend))
     return text.getvalue()

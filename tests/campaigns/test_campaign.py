@@ -17,6 +17,7 @@ from corpus.case import find_case
 from corpus.drawn.model import NAME as MODEL
 from corpus.drawn.model import DrawnModel
 from corpus.drawn.model_case import case_of
+from harness.campaigns import campaign
 from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
 from harness.campaigns.differential import differences
 from harness.campaigns.drawing import NAME, blueprints
@@ -84,8 +85,7 @@ def campaign_until_one_is_found(judge, folder, cells=CELLS):
 
 
 def test_what_the_register_lacks_is_shrunk_and_what_it_has_is_let_go(judge, tmp_path):
-    campaign = campaign_until_one_is_found(judge, tmp_path)
-    (find,) = campaign.finds.values()
+    (find,) = campaign_until_one_is_found(judge, tmp_path).finds.values()
     assert len(find.program.steps) <= 3
     (record,) = judge.ask({"blueprint": to_json(find.program)}, [CELL], values=False).records
     assert find.cause.fact in facts_of(record)
@@ -115,6 +115,14 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
         before.pairs,
     )
     assert after.finds == before.finds
+
+
+def test_a_round_that_draws_nothing_to_judge_ends_and_another_begins(judge, tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "_STUCK_S", -1.0)
+    stuck = Campaign(judge, CELLS, Register(), tmp_path, ways={})
+    stuck.run(0.5)
+    assert stuck.programs == 0
+    assert stuck.rounds > 1
 
 
 @settings(max_examples=25)

@@ -1,12 +1,22 @@
-"""What a run of one mend has shown stands beside its defect."""
+"""What a run of one mend has shown, and what the mend costs, stand beside its defect."""
 
 import dataclasses
 
 import pytest
 
 from harness.base.errors import ExitCode
+from harness.cli import mending
 from harness.mends.all import MENDS, WRITTEN_FOR
-from harness.mends.judged import JUDGED, Judged, judged_text, read_judged
+from harness.mends.judged import (
+    JUDGED,
+    WORK,
+    Judged,
+    Work,
+    cost_words,
+    read_judged,
+    read_work,
+    rows_text,
+)
 from tests.commands import harness
 
 ROW = Judged(
@@ -35,9 +45,9 @@ def test_a_row_says_what_is_right_now_and_what_is_worse(changed, words):
 
 def test_what_is_written_down_is_read_back(tmp_path):
     rows = {row.mend: row for row in (ROW, dataclasses.replace(ROW, mend="another", left=2))}
-    (tmp_path / "judged.csv").write_text(judged_text(rows.values()))
+    (tmp_path / "judged.csv").write_text(rows_text(Judged, rows.values()))
     assert read_judged(tmp_path / "judged.csv") == rows
-    assert judged_text(read_judged().values()) == JUDGED.read_text()
+    assert rows_text(Judged, read_judged().values()) == JUDGED.read_text()
 
 
 def test_each_mend_makes_nothing_worse_by_itself_or_says_which_one_goes_with_it():
@@ -56,3 +66,33 @@ def test_a_run_of_all_mends_is_refused_and_nothing_is_written_down():
     assert done.returncode == ExitCode.USAGE
     assert "2026-11-27-mended-2.14.0 is no run of one mend over the whole corpus" in done.stderr
     assert JUDGED.read_text() == before
+
+
+def work(call: str, before: int, after: int) -> Work:
+    return Work("no-inputs", "2.14.0", "2.13.0+cpu", "encoder_softmax", call, before, after)
+
+
+def test_what_a_mend_costs_is_told_in_lines_and_a_few_of_a_million_are_none():
+    rows = [work("compile()", 3_000_000, 3_000_200), work("save(m, f)", 200_000, 200_500)]
+    assert cost_words(rows) == "save(m, f) +500 (+0.25 %); compile() as many as before"
+
+
+def test_the_cost_of_every_mend_is_written_down_and_none_slows_save_or_load_by_two_per_cent():
+    costs = read_work()
+    assert costs.keys() == {mend.name for mend in MENDS}
+    every = [each for rows in costs.values() for each in rows]
+    assert rows_text(Work, every) == WORK.read_text()
+    assert {(each.release, each.case) for each in every} == {(WRITTEN_FOR, mending.COUNTED)}
+    assert all(len({each.call for each in rows}) == len(rows) == 4 for rows in costs.values())
+    slower = [each for each in every if each.call != "compile()" and each.more > 0.02 * each.before]
+    assert slower == []
+
+
+def test_the_lines_of_a_mend_are_counted_and_written_beside_the_others(tmp_path, monkeypatch):
+    (tmp_path / "work.csv").write_text(WORK.read_text())
+    monkeypatch.setattr(mending, "WORK", tmp_path / "work.csv")
+    monkeypatch.setattr(mending, "COUNTED", "relu_four_steps")
+    mending.mend_command(only="no-inputs", count=True)
+    before, after = read_work(), read_work(tmp_path / "work.csv")
+    assert after.pop("no-inputs") != before.pop("no-inputs")
+    assert after == before

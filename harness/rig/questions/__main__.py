@@ -35,6 +35,7 @@ MODULES: Final = {
     "reduce": "reduce",
     "recordings": "recording",
     "splits": "splits",
+    "work": "work",
 }
 _USAGE: Final = 2
 
