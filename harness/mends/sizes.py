@@ -160,6 +160,7 @@ OUTSIDE = Mend(
                 '''
     def _compute_sizes_outside(gm, settings):
         """Compute in the calling graph what engines return as sizes, and others need as numbers."""
+        changed = False
         for call in list(gm.graph.nodes):
             if not _is_engine(call):
                 continue
@@ -167,16 +168,20 @@ OUTSIDE = Mend(
             output = next(node for node in engine.graph.nodes if node.op == "output")
             several = isinstance(output.args[0], (tuple, list))
             returned = list(output.args[0]) if several else [output.args[0]]
-            sizes = _sizes_by_symbol(engine, call)
-            numbers = {
-                place: _number_outside(gm, call, node.meta["val"], sizes)
+            asked = {
+                place: node.meta["val"]
                 for place, node in enumerate(returned)
-                if isinstance(node, torch.fx.Node)
-                and isinstance(node.meta.get("val"), torch.SymInt)
-                and set() < node.meta["val"].node.expr.free_symbols <= sizes.keys()
+                if isinstance(node, torch.fx.Node) and isinstance(node.meta.get("val"), torch.SymInt)
+            }
+            sizes = _sizes_by_symbol(engine, call) if asked else {}
+            numbers = {
+                place: _number_outside(gm, call, value, sizes)
+                for place, value in asked.items()
+                if set() < value.node.expr.free_symbols <= sizes.keys()
             }
             if not numbers:
                 continue
+            changed = True
             kept = [place for place in range(len(returned)) if place not in numbers]
             reads = {user: user.args[1] for user in call.users} if several else {call: 0}
             for read, place in reads.items():
@@ -196,7 +201,8 @@ OUTSIDE = Mend(
             output.args = (left if len(left) > 1 else left[0],)
             engine.graph.eliminate_dead_code()
             engine.recompile()
-        gm.recompile()
+        if changed:
+            gm.recompile()
     ''',
                 """
     def _is_engine(node):
