@@ -24,15 +24,17 @@ from harness.bench.bench import (
     resume,
 )
 from harness.bench.compare import Comparison, compare, comparison_to_json
-from harness.bench.options import BenchOptions
-from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan
+from harness.bench.counting import COUNTED, counted
+from harness.bench.options import BenchOptions, subjects_of
+from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan, bands
 from harness.bench.samples import Samples, pyperf_suite
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import comparison_lines, first_screen
-from harness.catalogue.releases import load_catalogue
+from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
 from harness.cli.common import cases_here, listed, mends_in, say, tell, toolchain_for
+from harness.gate.findings import Gate
 from harness.report.benching import write_bench
 from harness.subjects.mended import mended_wheel
 from harness.subjects.specs import BUILTIN_SUBJECTS
@@ -95,6 +97,14 @@ def bench_command(
         str, typer.Option("--resume", help="Go on with a bench; --budget is its whole one.")
     ] = "",
     allow_mismatch: option.AllowMismatch = False,
+    count: Annotated[
+        bool,
+        typer.Option(
+            "--count",
+            help="Count the lines of Python that compile, save and load of whole packages run, and "
+            "measure no time: exact on a busy machine.",
+        ),
+    ] = False,
     pyperf: Annotated[
         Path | None, typer.Option(help="The candidate as a pyperf suite; the baseline beside it.")
     ] = None,
@@ -144,6 +154,10 @@ def bench_command(
         out=out_dir,
         command_line=command_line(places=False),
     )
+    if count:
+        if recorded is not None:
+            raise UsageError(f"--count of {baseline}: a bench has times; name a release")
+        return _count(options, toolchain, catalogue)
     if recorded is not None:
         options = like_recorded(options, recorded)
         # With Pythons of their own the releases have to be opened before their torch is known.
@@ -158,6 +172,21 @@ def bench_command(
     if recorded is None:
         return code
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
+
+
+def _count(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> ExitCode:
+    """The lines of each call of both subjects. Red where the candidate's are too many."""
+    pair = subjects_of(options, toolchain, catalogue)
+    allowed = bands(options.max_slowdown).default
+    slower = False
+    for case in options.cases or (COUNTED,):
+        tell(f"{case}: lines of Python, {pair[0].subject} → {pair[1].subject}")
+        for each in counted(pair, toolchain, catalogue, case, options.corpus):
+            tell(f"  {each.call:22} {each.before:>11,} → {each.after:>11,}  {each.percent:+.2f} %")
+            slower |= each.percent > allowed
+    gate = Gate.RED if slower else Gate.GREEN
+    tell(f"gate: {gate}: {'a' if slower else 'no'} call runs over {allowed:g} % more lines")
+    return gate.exit_code
 
 
 def _lanes_of(places: Sequence[str], toolchain: Toolchain) -> list[str]:

@@ -25,7 +25,7 @@ from harness.gate.findings import titled
 from harness.gate.known import changes_in
 from harness.gate.signs import CANNOT_BE_SEEN, NOT_SEEN_NOW, SEEN_FIRST_NOW
 from harness.mends.all import mend_of
-from harness.mends.judged import cost_words, read_judged, read_work
+from harness.mends.judged import mend_costs, read_judged, read_work
 from harness.register.defects import Defect
 from harness.register.expected import read_expectations
 from harness.register.facts import NONSTRICT, Place
@@ -275,7 +275,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         if judged := read_judged().get(mend.name):
             tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
         if work := read_work().get(mend.name):
-            tell(f"  {'costs:':12} lines of Python, by {work[0].case}: {cost_words(work)}")
+            tell(f"  {'costs:':12} lines of Python, by {work[0].case}: {mend_costs(work)}")
     if place is not None:
         tell(f"  {'show it:':12} {PROGRAM} explain {_cell(place, latest.release)}")
     if place is not None and scripted:

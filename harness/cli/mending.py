@@ -13,6 +13,7 @@ import typer
 from harness.base.errors import ExitCode, UsageError
 from harness.base.files import replace_file
 from harness.base.program import PROGRAM
+from harness.bench.counting import COUNTED, lines_by_call
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import committed, listed, tell, toolchain_for
@@ -23,7 +24,7 @@ from harness.mends.judged import (
     WORK,
     Judged,
     Work,
-    cost_words,
+    mend_costs,
     read_judged,
     read_work,
     rows_text,
@@ -31,13 +32,8 @@ from harness.mends.judged import (
 from harness.mends.mend import Mend, Read, difference, mended
 from harness.run.judged_run import JudgedRun, reopen
 from harness.subjects.mended import files_of, mended_subject
-from harness.subjects.packages import whole_package
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import SOURCES
-from harness.toolchain.rig_client import ask_rig, package_lane
-
-#: The model whose calls are counted: an encoder whose softmax falls back, a case of the bench.
-COUNTED = "encoder_softmax"
 
 
 def mend_command(
@@ -117,9 +113,7 @@ def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
 
     def lines_with(chosen: Sequence[Mend]) -> dict[str, int]:
         spec = mended_subject(WRITTEN_FOR, chosen, toolchain)
-        _, site = whole_package(spec, toolchain, load_catalogue())
-        answers = ask_rig(toolchain.python, "work", **package_lane(site), case=COUNTED)
-        return {answer["call"]: answer["lines"] for answer in answers}
+        return lines_by_call(spec, toolchain, load_catalogue(), COUNTED)
 
     torch = toolchain.python_env().torch_version
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -131,7 +125,7 @@ def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
                 Work(mend.name, WRITTEN_FOR, torch, COUNTED, call, before[call], after[call])
                 for call in before
             ]
-            tell(f"{mend.name}: {cost_words(rows[mend.name])}")
+            tell(f"{mend.name}: {mend_costs(rows[mend.name])}")
             every = (row for of_a_mend in rows.values() for row in of_a_mend)
             replace_file(place, rows_text(Work, every).encode())
     return ExitCode.GREEN

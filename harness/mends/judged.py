@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from harness.base.words import plural
+from harness.stats.counted import Counted, cost_words
 
 JUDGED = Path(__file__).with_name("judged.csv")
 WORK = Path(__file__).with_name("work.csv")
-#: A smaller part of a call's lines is no change: as many differ from one process to the next where
-#: torch goes through a set of objects.
-_ALIKE: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -81,21 +79,8 @@ class Work:
     after: int
 
     @property
-    def more(self) -> int:
-        """The lines that the mend adds; 0 where they are too few to be told from none."""
-        more = self.after - self.before
-        return more if abs(more) >= _ALIKE * self.before else 0
-
-
-def cost_words(work: Sequence[Work]) -> str:
-    """What a mend costs: ``save(m, f) +40 (+0.02 %); compile() and load() as many as before``."""
-    changed = [
-        f"{each.call} {each.more:+,} ({100 * each.more / each.before:+.2f} %)"
-        for each in work
-        if each.more
-    ]
-    alike = " and ".join(each.call for each in work if not each.more)
-    return "; ".join([*changed, *([f"{alike} as many as before"] if alike else [])])
+    def counted(self) -> Counted:
+        return Counted(self.call, self.before, self.after)
 
 
 def read_judged(path: Path = JUDGED) -> dict[str, Judged]:
@@ -109,6 +94,11 @@ def read_work(path: Path = WORK) -> dict[str, list[Work]]:
     for row in _rows(path, Work):
         found.setdefault(row.mend, []).append(row)
     return found
+
+
+def mend_costs(work: Iterable[Work]) -> str:
+    """What a mend costs, for people."""
+    return cost_words(each.counted for each in work)
 
 
 def _rows(path: Path, kind: type[Any]) -> Iterator[Any]:

@@ -171,7 +171,8 @@ OUTSIDE = Mend(
             asked = {
                 place: node.meta["val"]
                 for place, node in enumerate(returned)
-                if isinstance(node, torch.fx.Node) and isinstance(node.meta.get("val"), torch.SymInt)
+                if isinstance(node, torch.fx.Node)
+                and isinstance(node.meta.get("val"), torch.SymInt)
             }
             sizes = _sizes_by_symbol(engine, call) if asked else {}
             numbers = {

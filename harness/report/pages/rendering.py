@@ -27,7 +27,7 @@ from harness.base.program import PROGRAM, as_called_here
 from harness.bench import words
 from harness.catalogue.releases import SAVE_RETRACES_SINCE
 from harness.mends.all import WRITTEN_FOR, mend_of
-from harness.mends.judged import cost_words, read_judged, read_work
+from harness.mends.judged import mend_costs, read_judged, read_work
 from harness.report import style, text
 from harness.report.draw import plots
 from harness.report.draw.drawing import caption, drawing
@@ -223,7 +223,7 @@ def _environment() -> Environment:
         mends_written_for=WRITTEN_FOR,
         mends_judged=read_judged(),
         mends_work=read_work(),
-        cost_words=cost_words,
+        mend_costs=mend_costs,
         gpu_evidence=gpu_evidence,
         seen_on_gpus=seen_on_gpus,
         shows_as=shows_as,

@@ -15,11 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from corpus import elsewhere
 from corpus.case import find_case
 from harness.rig.capture.capture import capture
 from harness.rig.package.compiling import compile_like_a_user
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import user_arguments
+from harness.rig.questions import CannotAnswer
 from harness.wire.routes import Route
 
 
@@ -29,24 +31,35 @@ def work(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     Each is called twice, and the second time counts: the first one fills caches.
 
     Args:
-        request: ``site``, ``release``, ``builder``, and ``case``, the name of one that compiles
-            and that every call saves.
+        request: ``site``, ``release``, ``builder``, ``corpus``, and ``case``, the name of one that
+            every call saves.
+
+    Raises:
+        CannotAnswer: a call of that case raises.
     """
     package = open_package(request)
+    elsewhere.load(request["corpus"])
     captured = capture(find_case(request["case"]), "nonstrict")
-    compiled = compile_like_a_user(package, captured)
     with tempfile.TemporaryDirectory(prefix="work-") as folder:
         archive = str(Path(folder) / "program.pt2")
-        calls: dict[str, Callable[[], object]] = {
-            Route.COMPILE.row.call: partial(compile_like_a_user, package, captured)
-        }
-        for route in (Route.NO_RETRACE, Route.RETRACE):
-            arguments = user_arguments(captured, route)
-            calls[route.row.call] = partial(package.save, compiled, archive, **arguments)
-        calls["load()"] = partial(package.load, archive)
-        for name, call in calls.items():
-            call()
-            yield {"call": name, "lines": lines_of(call)}
+        name = Route.COMPILE.row.call
+        try:
+            compiled = compile_like_a_user(package, captured)
+            calls: dict[str, Callable[[], object]] = {
+                name: partial(compile_like_a_user, package, captured)
+            }
+            for route in (Route.NO_RETRACE, Route.RETRACE):
+                arguments = user_arguments(captured, route)
+                calls[route.row.call] = partial(package.save, compiled, archive, **arguments)
+            calls["load()"] = partial(package.load, archive)
+            for name, call in calls.items():
+                call()
+                yield {"call": name, "lines": lines_of(call)}
+        except Exception as error:
+            raise CannotAnswer(
+                f"{request['case']}: {name} raises {type(error).__name__}, so that its lines "
+                "cannot be counted; name a case that every call saves"
+            ) from error
 
 
 def lines_of(call: Callable[[], object]) -> int:
