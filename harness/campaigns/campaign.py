@@ -1,8 +1,9 @@
 """A campaign: programs are drawn and judged until time is up; what is new is shrunk and kept.
 
-A failure that bears the signs of a known defect is counted and let go. The first that bears none
-is raised, so that Hypothesis shrinks it while the same cell shows the same fact. From then on that
-fact, and whatever else its smallest program shows, is known to the campaign as one cause.
+A failure that bears the signs of a known defect is counted and let go, and so is one that plain
+`torch.export` of the program shows as well. The first that is neither is raised, so that
+Hypothesis shrinks it while the same cell shows the same fact. From then on that fact, and whatever
+else its smallest program shows, is known to the campaign as one cause.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ from harness.campaigns.differential import Ways, differences
 from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.judge import Answer, Judge
 from harness.campaigns.models import models
+from harness.gate.control import control_failures
 from harness.register.defects import Register
 from harness.register.facts import NONSTRICT, UNSUPPORTED, Fact, Place, facts_of, place_of
+from harness.subjects.specs import TORCH_SUBJECT
 from harness.wire.oracles import Harm
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
@@ -40,6 +43,9 @@ _EXAMPLES_A_ROUND: Final = 200
 #: A round ends that drew nothing to judge for so long: Hypothesis climbs by tries that are no
 #: programs, for five minutes where one has hundreds of choices.
 _STUCK_S: Final = 20.0
+
+#: Stands among the known defects that were met, for what plain `torch.export` fails by as well.
+TORCHS_OWN: Final = "torch's own"
 
 Pair = frozenset[str]
 
@@ -81,6 +87,10 @@ class Cause:
 
     def place(self, case: str) -> Place:
         return Place(self.lane, case, NONSTRICT, self.route)
+
+    @property
+    def symptom(self) -> str:
+        return self.fact.fails.partition("@")[0]
 
     @property
     def text(self) -> str:
@@ -222,6 +232,7 @@ class Campaign:
         wanted = self._shrinking
         answer = self._ask(kind, program, wanted)
         causes = self._unknown(answer, count=wanted is None)
+        causes = self._but_torchs_own(kind, program, causes, count=wanted is None)
         if wanted is None:
             self.programs += 1
             self._cover(answer)
@@ -298,6 +309,20 @@ class Campaign:
                     unknown.append(Cause(subject, record.key.route, fact, record.key.lane))
         return sorted(unknown, key=lambda cause: Harm(cause.fact.harm or Harm.ERROR).severity)
 
+    def _but_torchs_own(
+        self, kind: Kind, program: Any, causes: list[Cause], *, count: bool
+    ) -> list[Cause]:
+        """Those that plain `torch.export` of the same program does not fail by as well."""
+        if not causes or not self._judge.has_graph_lane:
+            return causes
+        control = CellKey(kind.case, NONSTRICT, TORCH_SUBJECT, Route.PLAIN)
+        answer = self._judge.ask({kind.name: kind.to_json(program)}, [control], values=False)
+        fails = set().union(*control_failures(answer.records).values())
+        own = [cause for cause in causes if (cause.fact.oracle, cause.symptom) in fails]
+        if own and count:
+            self.known[TORCHS_OWN] += 1
+        return [cause for cause in causes if cause not in own]
+
     def _keep(self) -> None:
         """Keep the smallest program of what was just shrunk, with all that it shows."""
         if self._smallest is None:
@@ -305,6 +330,7 @@ class Campaign:
         find, self._smallest = self._smallest, None
         if time.monotonic() < self._ends:
             shown = self._unknown(self._ask(find.kind, find.program, None), count=False)
+            shown = self._but_torchs_own(find.kind, find.program, shown, count=False)
             also = tuple(cause for cause in shown if cause != find.cause)
             find = dataclasses.replace(find, also=also)
         self._add(find)

@@ -79,6 +79,11 @@ class Judge:
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _seats: dict[tuple[Lane, str], _Seat] = field(default_factory=dict)
 
+    @property
+    def has_graph_lane(self) -> bool:
+        """Whether it can ask the inliners alone, and torch's control."""
+        return (Lane.GRAPH, "") in self.setups
+
     def ask(self, program: Mapping[str, Any], cells: Sequence[CellKey], *, values: bool) -> Answer:
         """Judge a drawn program by these cells; with ``values``, tell what it has of the space.
 

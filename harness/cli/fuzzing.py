@@ -27,9 +27,10 @@ from harness.report.draw.plots import png
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.mended import mended_subject
 from harness.subjects.packages import Sites, with_packages
+from harness.subjects.specs import TORCH_SUBJECT, torch_subject
 from harness.toolchain import Toolchain
 from harness.wire.records import CellKey, SubjectSpec
-from harness.wire.routes import Lane, Route
+from harness.wire.routes import Lane
 from harness.workers.process import Setup
 
 
@@ -59,7 +60,7 @@ def fuzz_command(
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
     asked = lanes(lane)
     subjects = (
-        (mended_subject(mended, MENDS, toolchain),)
+        (mended_subject(mended, MENDS, toolchain), torch_subject())
         if mended
         else choose_subjects(
             toolchain, catalogue, releases=releases or catalogue.newest.version, built_in=False
@@ -129,7 +130,7 @@ def _setups(
         (spec.subject, route)
         for spec in subjects
         for route in spec.routes
-        if Lane.GRAPH in asked and route is not Route.PLAIN and not route.row.crosses
+        if Lane.GRAPH in asked and spec.subject != TORCH_SUBJECT and not route.row.crosses
     ]
     if graph:
         setups[Lane.GRAPH, ""] = graph_setup(subjects, toolchain, out / "logs")

@@ -18,7 +18,7 @@ from corpus.drawn.model import NAME as MODEL
 from corpus.drawn.model import DrawnModel
 from corpus.drawn.model_case import case_of
 from harness.campaigns import campaign
-from harness.campaigns.campaign import BLUEPRINTS, MODELS, Campaign
+from harness.campaigns.campaign import BLUEPRINTS, MODELS, TORCHS_OWN, Campaign, Cause
 from harness.campaigns.differential import differences
 from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
@@ -26,6 +26,7 @@ from harness.campaigns.judge import Judge
 from harness.campaigns.models import models
 from harness.register.defects import Defect, Register, Sign, read_register
 from harness.register.facts import facts_of, place_of
+from harness.subjects.specs import torch_subject
 from harness.wire.oracles import Oracle, Symptom
 from harness.wire.records import CellKey, Verdict
 from harness.wire.routes import Lane, Route
@@ -56,7 +57,7 @@ def test_what_is_drawn_builds_runs_and_comes_back_from_json(blueprint):
 def judge(tmp_path_factory, release_specs, library):
     setup = WorkerSetup(
         python=sys.executable,
-        subjects=[release_specs["2.13.0"]],
+        subjects=[release_specs["2.13.0"], torch_subject()],
         seed=0,
         log_folder=tmp_path_factory.mktemp("logs"),
         corpus_digest="",
@@ -115,6 +116,43 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
         before.pairs,
     )
     assert after.finds == before.finds
+
+
+#: A fallback writes to one buffer of two names, of which torch.export makes two buffers.
+ONE_BUFFER_OF_TWO_NAMES = {
+    "version": 1, "name": "drawn", "catches": "", "keywords": [], "keyword_order": [],
+    "inputs": [{"shape": [3, 8]}],
+    "arguments": [{"kind": "value", "ref": {"at": 0}}],
+    "steps": [
+        {
+            "kind": "fallback",
+            "ops": [
+                {"name": "ramp", "reads": [], "number": 0.1},
+                {"name": "write", "reads": [1, 2]},
+            ],
+            "attributes": [
+                {"path": "weight", "kind": "buffer", "shape": [8], "seed": 9},
+                {"path": "layer.weight", "kind": "buffer", "shape": [8], "seed": 9},
+            ],
+            "keywords": [{"name": "a", "ref": {"at": 0}}],
+            "returns": {"kind": "value", "ref": {"at": 4}},
+        }
+    ],
+    "returns": {"kind": "value", "ref": {"at": 1}},
+}  # fmt: skip
+
+
+def test_what_plain_export_fails_as_well_is_counted_as_torchs_own_and_not_shrunk(judge, tmp_path):
+    program = from_json(ONE_BUFFER_OF_TWO_NAMES)
+    held = Campaign(judge, CELLS, Register(), tmp_path, ways={})
+    plain = dataclasses.replace(CELL, subject="torch", route=Route.PLAIN)
+    (record,) = judge.ask({"blueprint": ONE_BUFFER_OF_TWO_NAMES}, [plain], values=False).records
+    causes = [Cause("2.13.0", CELL.route, fact) for fact in facts_of(record)]
+    assert causes
+    assert held._but_torchs_own(BLUEPRINTS, program, causes, count=True) == []
+    assert held.known == {TORCHS_OWN: 1}
+    other = dataclasses.replace(causes[0], fact=dataclasses.replace(causes[0].fact, oracle="state"))
+    assert held._but_torchs_own(BLUEPRINTS, program, [other], count=True) == [other]
 
 
 def test_a_round_that_draws_nothing_to_judge_ends_and_another_begins(judge, tmp_path, monkeypatch):
