@@ -355,6 +355,21 @@ def random_op_in_fallback() -> Program:
 
 @case(
     Family.ATTRIBUTES,
+    catches="a fallback that draws random numbers which nobody reads: later draws are others",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def unread_draw_in_fallback() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    engine = builder.engine(lambda a: a + 1, x)
+    builder.fallback(torch.rand_like, engine)
+    noisy = builder.fallback(lambda a: a + torch.rand_like(a), engine)
+    return Program(floats((2, 8)), split=builder.finish(noisy))
+
+
+@case(
+    Family.ATTRIBUTES,
     catches="a fallback's tensor that is neither parameter nor buffer, which nobody hands on",
     origin=Origin.HANDMADE,
     wiring=True,

@@ -337,10 +337,11 @@ NOT_PERSISTENT = Mend(
 
 EFFECTS = Mend(
     defects=("effect-deleted",),
-    idea="Before dead code is removed, each fallback that writes to a buffer or an input "
-    "is marked as one that has an effect, which is what fx asks for. Such a model no "
-    "longer loses the write in silence.",
-    test="A fallback that only writes to a buffer: the program has the write, or save() raises.",
+    idea="Before dead code is removed, each fallback that has an op with an effect, which is a "
+    "write or a random draw, is marked as one that has an effect itself, which is what fx asks "
+    "for. Such a model no longer loses the write in silence.",
+    test="A fallback that only writes to a buffer: the program has the write, or save() raises. "
+    "One that only draws a random number: the program draws it.",
     uncovered="The write stands in place, and ExportedProgram takes functional ops alone: "
     "save(retrace=False) raises with the signs of in-place-declared, and saves no "
     "program that is wrong. To have it saved, the fallback would have to be made "
@@ -360,9 +361,7 @@ EFFECTS = Mend(
         for _, child in gm.named_children():
             if isinstance(child, torch.fx.GraphModule):
                 child._is_impure = any(
-                    isinstance(node.target, torch._ops.OpOverload)
-                    and node.target._schema.is_mutable
-                    for node in child.graph.nodes
+                    node.op == "call_function" and node.is_impure() for node in child.graph.nodes
                 )
         gm.graph.eliminate_dead_code()
     """,
