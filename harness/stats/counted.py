@@ -35,4 +35,6 @@ def cost_words(calls: Iterable[Counted]) -> str:
     known = list(calls)
     changed = [f"{each.call} {each.more:+,} ({each.percent:+.2f} %)" for each in known if each.more]
     alike = " and ".join(each.call for each in known if not each.more)
+    if not changed:
+        return "as many as before, by every call"
     return "; ".join([*changed, *([f"{alike} as many as before"] if alike else [])])

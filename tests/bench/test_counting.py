@@ -15,6 +15,7 @@ SMALL = ("--cases", "relu_four_steps")
 def test_what_a_change_costs_is_told_in_lines_and_a_few_of_a_million_are_none():
     calls = [Counted("compile()", 3_000_000, 3_000_200), Counted("save(m, f)", 200_000, 200_500)]
     assert cost_words(calls) == "save(m, f) +500 (+0.25 %); compile() as many as before"
+    assert cost_words(calls[:1]) == "as many as before, by every call"
 
 
 @pytest.fixture
