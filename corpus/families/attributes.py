@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
-from corpus.children import PLAIN
+from corpus.children import PLAIN, Segment
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -368,6 +368,16 @@ def unread_draw_in_fallback() -> Program:
     return Program(floats((2, 8)), split=builder.finish(noisy))
 
 
+def _fallback_that_holds(
+    attributes: dict[str, torch.Tensor], segment: Segment, kinds: dict[str, str] | None = None
+) -> Program:
+    """An engine, and a fallback that computes the segment of its output and of these tensors."""
+    builder = SplitBuilder()
+    engine = builder.engine(lambda a: a + 1, builder.input("x", 2, 8))
+    made = builder.fallback(segment, engine, attributes=attributes, kinds=kinds or {})
+    return Program(floats((2, 8)), split=builder.finish(made))
+
+
 @case(
     Family.ATTRIBUTES,
     catches="a fallback's tensor that is neither parameter nor buffer, which nobody hands on",
@@ -375,16 +385,11 @@ def unread_draw_in_fallback() -> Program:
     wiring=True,
 )
 def plain_tensor_in_one_fallback() -> Program:
-    builder = SplitBuilder()
-    x = builder.input("x", 2, 8)
-    engine = builder.engine(lambda a: a + 1, x)
-    scaled = builder.fallback(
+    return _fallback_that_holds(
+        {"layer.scale": torch.randn(8)},
         lambda a, scale: torch.relu(a * scale),
-        engine,
-        attributes={"layer.scale": torch.randn(8)},
         kinds={"layer.scale": PLAIN},
     )
-    return Program(floats((2, 8)), split=builder.finish(scaled))
 
 
 @case(
@@ -394,13 +399,7 @@ def plain_tensor_in_one_fallback() -> Program:
     wiring=True,
 )
 def tied_weights_in_one_fallback() -> Program:
-    builder = SplitBuilder()
-    x = builder.input("x", 2, 8)
-    engine = builder.engine(lambda a: a + 1, x)
     weight = torch.nn.Parameter(torch.randn(8))
-    product = builder.fallback(
-        lambda a, up, down: torch.relu(a * up) - down,
-        engine,
-        attributes={"up": weight, "down": weight},
+    return _fallback_that_holds(
+        {"up": weight, "down": weight}, lambda a, up, down: torch.relu(a * up) - down
     )
-    return Program(floats((2, 8)), split=builder.finish(product))

@@ -27,9 +27,8 @@ def lines_by_call(
     """The lines that each call of a whole package runs once it is warm.
 
     Raises:
-        UsageError: the subject has no whole package, or there is no such case.
+        UsageError: the subject has no whole package, there is no such case, or a call of it raises.
         Unavailable: the package cannot be had here.
-        SurroundingsError: the case cannot be compiled, saved and loaded by every call.
     """
     _, site = whole_package(spec, toolchain, catalogue)
     lane = package_lane(site, places)

@@ -40,11 +40,11 @@ from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 
 _EXAMPLES_A_ROUND: Final = 200
-#: A round ends that drew nothing to judge for so long: Hypothesis climbs by tries that are no
-#: programs, for five minutes where one has hundreds of choices.
+#: A round ends when nothing to judge was drawn for so long: Hypothesis climbs by tries that are no
+#: programs, for five minutes where a program has hundreds of choices.
 _STUCK_S: Final = 20.0
 
-#: Stands among the known defects that were met, for what plain `torch.export` fails by as well.
+#: The name, among the known defects that were met, of what plain `torch.export` fails by as well.
 TORCHS_OWN: Final = "torch's own"
 
 Pair = frozenset[str]
@@ -312,7 +312,7 @@ class Campaign:
     def _but_torchs_own(
         self, kind: Kind, program: Any, causes: list[Cause], *, count: bool
     ) -> list[Cause]:
-        """Those that plain `torch.export` of the same program does not fail by as well."""
+        """The causes by which plain `torch.export` of the same program does not fail as well."""
         if not causes or not self._judge.has_graph_lane:
             return causes
         control = CellKey(kind.case, NONSTRICT, TORCH_SUBJECT, Route.PLAIN)

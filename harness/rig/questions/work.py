@@ -28,7 +28,7 @@ from harness.wire.routes import Route
 def work(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Each ``call`` of a user, by its name on a page, with the ``lines`` that it runs.
 
-    Each is called twice, and the second time counts: the first one fills caches.
+    Each is called before it is counted, since a first call fills caches.
 
     Args:
         request: ``site``, ``release``, ``builder``, ``corpus``, and ``case``, the name of one that
