@@ -89,8 +89,9 @@ def test_workers_spend_their_time_inside_of_timed_regions(zygote):
     assert median(shares) >= 0.85
 
 
-def test_a_timed_region_costs_less_than_five_microseconds(zygote):
-    assert 0 < zygote.ready["overhead_s"] < 5e-6
+def test_what_a_timed_region_costs_by_itself_is_measured(zygote):
+    # How much it may cost is told by the bench, on the machine that it is on (test_machine.py).
+    assert 0 < zygote.ready["overhead_s"] < 1e-3
 
 
 def test_a_case_that_an_inliner_fails_on_is_told_and_the_next_job_is_done(zygote):
