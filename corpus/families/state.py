@@ -29,6 +29,20 @@ def one_weight_by_two_names() -> Program:
 
 @case(
     Family.ATTRIBUTES,
+    catches="a weight's second name, which nothing reads: kept as a plain tensor, or as a buffer",
+    origin=Origin.HANDMADE,
+)
+def weight_with_a_name_that_nothing_reads() -> Program:
+    builder = SplitBuilder()
+    x = builder.input("x", 2, 8)
+    weight = torch.nn.Parameter(torch.randn(8))
+    tied = {"up": weight, "down": weight}
+    made = builder.fallback(lambda a, up, down: a * up, x, placeholders=["a"], attributes=tied)
+    return Program(floats((2, 8)), split=builder.finish(builder.engine(lambda a: a + 1, made)))
+
+
+@case(
+    Family.ATTRIBUTES,
     catches="one buffer that two fallbacks call by two names: taken for a constant, or copied",
     origin=Origin.HANDMADE,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +45,7 @@ from harness.wire.builders import SEGMENT
 from harness.wire.routes import Lane
 
 _TOLD_EVERY_S = 10.0
+_BUDGET_S = 300.0
 
 
 def bench_command(
@@ -85,7 +86,7 @@ def bench_command(
         str, typer.Option(help="steps, fan-out, ballast, parameters; or sizes: steps=10/50.")
     ] = "",
     full: Annotated[bool, typer.Option("--full", help="The largest sizes too.")] = False,
-    budget: Annotated[float, typer.Option(min=1.0, help="Seconds of measuring.")] = 300.0,
+    budget: Annotated[float, typer.Option(min=1.0, help="Seconds of measuring.")] = _BUDGET_S,
     max_slowdown: Annotated[
         str, typer.Option(help="Put up with: 5%, or 5%,save=3%,real architectures/export=10%.")
     ] = "5%",
@@ -115,6 +116,24 @@ def bench_command(
     offline: option.Offline = False,
 ) -> int:
     """Measure the latency of a candidate against a baseline, with an A/A control."""
+    if count:
+        _refuse_times(
+            {
+                "--lane": lane,
+                "--builder": builder != SEGMENT,
+                "--routes": routes,
+                "--stages": stages,
+                "--gate": gating,
+                "--sweep": sweep,
+                "--full": full,
+                "--budget": budget != _BUDGET_S,
+                "--seed": seed,
+                "--spawn": spawn,
+                "--python": python,
+                "--pyperf": pyperf,
+                "--resume": resume_run,
+            }
+        )
     toolchain = python_with(toolchain_for(wheelhouse, offline), "", with_)
     catalogue = load_catalogue()
     if resume_run:
@@ -174,10 +193,30 @@ def bench_command(
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)
 
 
+def _refuse_times(given: Mapping[str, object]) -> None:
+    """Options that say what is timed, and how long, say nothing to `--count`.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    for name, value in given.items():
+        if value:
+            raise UsageError(
+                f"--count measures no time: it counts all its calls, of whole packages, once; "
+                f"leave out {name}"
+            )
+
+
 def _count(options: BenchOptions, toolchain: Toolchain, catalogue: Catalogue) -> ExitCode:
     """The lines of each call of both subjects. Red where the candidate's are too many."""
+    asked = bands(options.max_slowdown)
+    if asked.particular:
+        of_stages = ", ".join(name for name, _ in asked.particular)
+        raise UsageError(
+            f"--count holds all calls to one share: --max-slowdown without {of_stages}"
+        )
+    allowed = asked.default
     pair = subjects_of(options, toolchain, catalogue)
-    allowed = bands(options.max_slowdown).default
     slower = False
     for case in options.cases or (COUNTED,):
         tell(f"{case}: lines of Python, {pair[0].subject} → {pair[1].subject}")

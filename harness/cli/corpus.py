@@ -28,6 +28,7 @@ from harness.corpus_checks.lock import (
     differences,
     lock_of,
     read_lock,
+    renewed,
     write_lock,
 )
 from harness.run.judged_run import reopen
@@ -82,12 +83,19 @@ def verify_command(expression: option.Expression = "", capture: Captures = BOTH)
     return int(ExitCode.GREEN)
 
 
-def lock_command() -> int:
-    """Write the corpus lock anew, from this machine."""
+def lock_command(expression: option.Expression = "") -> int:
+    """Write the corpus lock anew, from this machine.
+
+    A program that is as locked keeps its line, even where this machine rounds its numbers
+    otherwise. `-k` builds some cases alone, such as a new one; it takes seconds, all cases minutes.
+    """
     committed(LOCK_FILE)
     known = cases_here().of_lane(Lane.GRAPH)
-    described = _describe([case.name for case in known], captures(BOTH))
-    lock = _with_seen(described, read_lock().seen if LOCK_FILE.exists() else {}, known)
+    chosen = select_cases(known, expression)
+    described = _describe([case.name for case in chosen], captures(BOTH))
+    before = read_lock() if LOCK_FILE.exists() else lock_of(described.torch_version, ())
+    cases = renewed(before, described, {case.name for case in known})
+    lock = _with_seen(cases, before.seen, known)
     write_lock(lock)
     tell(f"{len(lock.cases)} programs locked, torch {lock.torch_version}")
     return int(ExitCode.GREEN)

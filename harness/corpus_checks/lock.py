@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -128,6 +128,26 @@ def differences(locked: CorpusLock, now: CorpusLock) -> Iterator[LockDifference]
         else:
             for what in _case_differences(locked, now, key):
                 yield LockDifference(*key, what)
+
+
+def renewed(locked: CorpusLock, now: CorpusLock, known: Collection[str]) -> CorpusLock:
+    """A lock of the known cases: those that were built now, where they differ, else as locked.
+
+    Raises:
+        UsageError: some were not built now, and the lock is another torch's.
+    """
+    kept = {key: row for key, row in locked.cases.items() if key[0] in known}
+    unbuilt = kept.keys() - now.cases.keys()
+    if unbuilt and locked.torch_version != now.torch_version:
+        raise UsageError(
+            f"the lock is of torch {locked.torch_version}, and here is {now.torch_version}: "
+            "lock all cases, without -k"
+        )
+    differ = {(each.case, each.capture) for each in differences(locked, now)}
+    return CorpusLock(
+        now.torch_version,
+        kept | {key: row for key, row in now.cases.items() if key in differ},
+    )
 
 
 def _case_differences(locked: CorpusLock, now: CorpusLock, key: Key) -> Iterator[str]:

@@ -190,9 +190,10 @@ NAMES_APART = Mend(
 TIED = Mend(
     defects=("tied-name-in-one-fallback", "tied-name-as-constant"),
     idea="A tensor with two names is listed under both, when a fallback's state is copied "
-    "and when it is lifted: `remove_duplicate=False`.",
-    test="A fallback that reads one weight by two names, and two fallbacks that read it by "
-    "one each.",
+    "and when it is lifted: `remove_duplicate=False`. Lifting takes parameters as they are "
+    "(`keep_vars=True`), so that a name that nothing reads stays one, too.",
+    test="A fallback that reads one weight by two names, two fallbacks that read it by one "
+    "each, and a fallback that reads one of two names.",
     patches=(
         Patch(
             edits=(
@@ -206,6 +207,7 @@ TIED = Mend(
                     "submodule.named_buffers()",
                     "submodule.named_buffers(remove_duplicate=False)",
                 ),
+                Edit("lift", "gm.state_dict()", "gm.state_dict(keep_vars=True)"),
                 Edit(
                     "lift", "gm.named_parameters()", "gm.named_parameters(remove_duplicate=False)"
                 ),

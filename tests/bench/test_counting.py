@@ -49,3 +49,22 @@ def test_a_recorded_bench_and_a_case_that_no_call_saves_are_refused():
     told = harness("bench", "--count", "--baseline", "2.14.0", "--cases", "no_inputs_at_all")
     assert told.returncode == ExitCode.USAGE
     assert "no_inputs_at_all: save(retrace=False) raises AssertionError" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "timed",
+    [
+        ("--lane", "package"),
+        ("--builder", "tensorrt-rtx"),
+        ("--stages", "save"),
+        ("--sweep", "steps"),
+        ("--budget", "20"),
+        ("--spawn",),
+        ("--resume", "latest"),
+        ("--max-slowdown", "5%,save=3%"),
+    ],
+)
+def test_what_says_how_time_is_measured_is_refused_beside_a_count(timed):
+    told = harness("bench", "--count", *timed)
+    assert told.returncode == ExitCode.USAGE
+    assert timed[0] in told.stderr

@@ -17,5 +17,6 @@ from tests.bench.simulated import READY, plan_of, record
 def test_a_process_that_measures_badly_is_told(tmp_path, ready, told):
     judged = record(tmp_path, plan_of("a"))
     assert not any(told in note for note in notes(judged.provenance, judged.samples))
-    judged.samples.sessions.append({"ready": READY | ready})
+    (session,) = judged.samples.sessions
+    judged.samples.sessions[:] = [{**session, "ready": READY | ready}]
     assert any(told in note for note in notes(judged.provenance, judged.samples))

@@ -9,11 +9,13 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.corpus_checks.lock import (
+    LOCK_FILE,
     CorpusLock,
     close,
     differences,
     lock_of,
     read_lock,
+    renewed,
     write_lock,
 )
 from harness.toolchain.rig_client import read_corpus
@@ -88,6 +90,25 @@ def test_a_case_that_came_or_went_is_a_difference():
     assert [each.what for each in differences(none, LOCK)] == ["is not in the lock"]
 
 
+def test_a_renewed_lock_keeps_the_line_of_a_program_that_is_as_locked():
+    rounded = changed(outputs=[[["torch.float32", [2, 8], 0.1250001, 0.5, 1.0]]])
+    assert renewed(LOCK, rounded, {"a_case"}) == LOCK
+    edited = changed(graph="h")
+    assert renewed(LOCK, edited, {"a_case"}) == edited
+
+
+def test_a_lock_of_some_cases_leaves_the_others_and_forgets_those_that_are_gone():
+    new = lock_of("2.13.0", [{**ROW, "case": "new"}])
+    assert renewed(LOCK, new, {"a_case", "new"}).cases == {**LOCK.cases, **new.cases}
+    assert renewed(LOCK, new, {"new"}) == new
+
+
+def test_some_cases_alone_are_not_locked_by_another_torch():
+    new = lock_of("2.14.0", [{**ROW, "case": "new"}])
+    with pytest.raises(UsageError, match="lock all cases, without -k"):
+        renewed(LOCK, new, {"a_case", "new"})
+
+
 def test_nan_equals_nan_and_other_types_do_not_pass_for_numbers():
     assert close([float("nan")], [float("nan")])
     assert not close(1.0, "1.0")
@@ -123,6 +144,13 @@ def test_the_committed_lock_holds_on_this_machine():
     done = harness("verify", "-k", "pr_4360 or returns_a_list")
     assert done.returncode == 0, done.stderr
     assert "programs as locked" in done.stdout
+
+
+def test_locking_a_case_that_is_locked_changes_nothing():
+    before = LOCK_FILE.read_bytes()
+    done = harness("lock", "-k", "returns_a_list")
+    assert done.returncode == 0, done.stderr
+    assert LOCK_FILE.read_bytes() == before
 
 
 def test_every_case_is_locked_in_both_modes(toolchain):
