@@ -185,26 +185,6 @@ def half_weight_in_fallback() -> Program:
     return Program(floats((2, 8)), model=HalfWeight())
 
 
-class TiedWeights(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = torch.nn.Linear(8, 8, bias=False)
-        self.down = torch.nn.Linear(8, 8, bias=False)
-        self.down.weight = self.up.weight
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down(self.up(x + 1) * 2) - 1
-
-
-@case(
-    Family.ATTRIBUTES,
-    catches="one weight under two names, in two fallbacks",
-    fallback=[*LINEAR, "aten.mm.default"],
-)
-def tied_weights_in_two_fallbacks() -> Program:
-    return Program(floats((2, 8)), model=TiedWeights())
-
-
 class DotsBecomeUnderscores(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -223,25 +203,6 @@ class DotsBecomeUnderscores(torch.nn.Module):
 )
 def names_that_collide_without_dots() -> Program:
     return Program(floats((2, 8)), model=DotsBecomeUnderscores())
-
-
-class FrozenWeight(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.project = torch.nn.Linear(8, 8)
-        self.project.weight.requires_grad_(False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.project(x + 1) * 2
-
-
-@case(
-    Family.ATTRIBUTES,
-    catches="a frozen weight in a fallback that comes back trainable",
-    fallback=[*LINEAR],
-)
-def frozen_weight_in_fallback() -> Program:
-    return Program(floats((2, 8)), model=FrozenWeight())
 
 
 @case(

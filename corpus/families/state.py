@@ -6,8 +6,29 @@ import torch
 
 from corpus.case import Family, Origin, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.attributes import LINEAR
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
+
+
+class TiedWeights(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(8, 8, bias=False)
+        self.down = torch.nn.Linear(8, 8, bias=False)
+        self.down.weight = self.up.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(self.up(x + 1) * 2) - 1
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="one weight under two names, in two fallbacks",
+    fallback=[*LINEAR, "aten.mm.default"],
+)
+def tied_weights_in_two_fallbacks() -> Program:
+    return Program(floats((2, 8)), model=TiedWeights())
 
 
 @case(
@@ -202,3 +223,22 @@ class SkipsLayersInTraining(torch.nn.Module):
 )
 def layers_skipped_in_training() -> Program:
     return Program(floats((2, 8)), model=SkipsLayersInTraining())
+
+
+class FrozenWeight(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(8, 8)
+        self.project.weight.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.project(x + 1) * 2
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="a frozen weight in a fallback that comes back trainable",
+    fallback=[*LINEAR],
+)
+def frozen_weight_in_fallback() -> Program:
+    return Program(floats((2, 8)), model=FrozenWeight())
