@@ -7,6 +7,8 @@ import pytest
 
 from harness.base.errors import ExitCode
 from harness.catalogue.releases import EXPORTER_MODULE
+from harness.run.lines_run import read_lines_run
+from harness.run.order import quick_cells, read_order
 from harness.runs.run_folder import RunFolder
 from tests.cli.test_bench import invoke
 from tests.toolchain.test_checkout import git
@@ -69,3 +71,33 @@ def test_a_broken_wire_is_held_against_the_base_and_its_command_explains_it(root
     )  # fmt: skip
     assert code == ExitCode.GREEN, shown
     assert "numbers differ" in shown
+
+
+def test_a_quick_run_asks_what_runs_the_change_and_tells_what_nothing_runs(root, tmp_path):
+    quick = quick_cells(read_order())
+    # A file with a line that one case alone runs, which is no quick one.
+    file, line, cell = next(
+        (file, line, cells[0])
+        for file, lines in read_lines_run().by_file.items()
+        for line, cells in lines.items()
+        if len(cells) == 1 and cells[0] not in quick and "passes" in file
+    )
+    converter = root / "py" / "torch_tensorrt" / "dynamo/conversion/impl/activation/ops.py"
+    changed = root / "py" / "torch_tensorrt" / file
+    before = {path: path.read_text() for path in (changed, converter)}
+    lines = before[changed].splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].rstrip() + "  # noqa\n"
+    changed.write_text("".join(lines))
+    converter.write_text(before[converter].replace("operation_type", "operation"))
+    try:
+        code, told = invoke(
+            "run", "--checkout", str(root), "--quick", "--cases", cell.case, "--lane", "package",
+            "--out", str(tmp_path),
+        )  # fmt: skip
+    finally:
+        for path, text in before.items():
+            path.write_text(text)
+    assert code == ExitCode.GREEN, told
+    assert "of what it changes, no case runs dynamo/conversion/impl/activation/ops.py:" in told
+    asked = {each.key.route for each in RunFolder.open("latest", tmp_path).plan()}
+    assert cell.route in asked

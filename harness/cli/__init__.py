@@ -60,6 +60,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "verify": "corpus:verify_command",
         "lock": "corpus:lock_command",
         "order": "corpus:order_command",
+        "lines": "corpus:lines_command",
         "reach": "corpus:reach_command",
         "doctor": "inspecting:doctor_command",
         "clean": "inspecting:clean_command",

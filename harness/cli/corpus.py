@@ -32,6 +32,7 @@ from harness.corpus_checks.lock import (
     write_lock,
 )
 from harness.run.judged_run import reopen
+from harness.run.lines_run import LINES_FILE, lines_run_by, lines_run_text
 from harness.run.order import (
     ORDER_FILE,
     Seconds,
@@ -39,6 +40,7 @@ from harness.run.order import (
     order_text,
     ordered,
     quick_cells,
+    read_order,
     seconds_in,
 )
 from harness.run.wrong_edits import WRONG_EDITS, read_wrong_edits, wrong_edits_text
@@ -46,9 +48,9 @@ from harness.runs.case_filter import select_cases
 from harness.toolchain import PackageSite
 from harness.toolchain.cache import CHOOSE, guarded
 from harness.toolchain.environment import PROJECT_ROOT
-from harness.toolchain.rig_client import ask_rig, package_lane
+from harness.toolchain.rig_client import answers_of, ask_rig, package_lane
 from harness.wire.records import CaseInfo, CellKey
-from harness.wire.routes import Lane
+from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import SplitSeen, SubjectKind
 
 RECORDED = PROJECT_ROOT / "corpus" / "recorded"
@@ -252,6 +254,38 @@ def order_command(
     replace_file(WRONG_EDITS, wrong_edits_text(edits).encode())
     quick = quick_cells(order)
     tell(f"{plural(len(order), 'cell')} in order, {len(quick)} of them quick, in {ORDER_FILE}")
+    return int(ExitCode.GREEN)
+
+
+def lines_command(
+    expression: option.Expression = "",
+    wheelhouse: option.Wheelhouse = None,
+    offline: option.Offline = False,
+) -> int:
+    """Write anew which cells run which lines of the newest release's package.
+
+    By that a candidate is asked first what runs the lines that it changes. It takes minutes, since
+    every model of the package lane is compiled, saved by every call and loaded, and watched.
+    """
+    committed(LINES_FILE)
+    release, toolchain = load_catalogue().newest, toolchain_for(wheelhouse, offline)
+    chosen = select_cases(cases_here().cases, expression, full=False, lanes=[Lane.PACKAGE])
+    cells = {
+        case.name: [route for route in release.package_routes if case.fits(route)]
+        for case in chosen
+    }
+    lane = package_lane(toolchain.package_site(release))
+    say(f"{release.version}: {plural(len(cells), 'model')}")
+    answers, begun = [], set()
+    for answer in answers_of(sys.executable, "lines_run", **lane, cells=cells):
+        answers.append(answer)
+        begun.add(answer["case"])
+        if answer["route"] == Route.COMPILE and len(begun) % 10 == 0:
+            say(f"{len(begun)} of {plural(len(cells), 'model')}")
+    known = lines_run_by(release.version, answers, read_order())
+    replace_file(LINES_FILE, lines_run_text(known).encode())
+    lines = sum(map(len, known.by_file.values()))
+    tell(f"{lines:,} lines of {len(known.by_file)} files in {LINES_FILE}")
     return int(ExitCode.GREEN)
 
 

@@ -7,15 +7,24 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
 from harness.base.errors import UsageError
+from harness.base.words import listed
 from harness.catalogue.environments import installed_bytes, matched_name, releases_in
 from harness.catalogue.releases import Catalogue
 from harness.register.expected import read_expectations
+from harness.run.changed_lines import changed_in
 from harness.run.execute import execute, warmed
 from harness.run.judged_run import Expected, JudgedRun
+from harness.run.lines_run import (
+    CELLS_OF_A_CHANGE,
+    cells_of_change,
+    never_run,
+    read_lines_run,
+)
 from harness.run.options import OnSplit, Progress, RunOptions
-from harness.run.order import in_order, only, quick_cells, read_order
+from harness.run.order import Ranked, in_order, only, quick_cells, read_order
 from harness.run.red_before import red_cells
 from harness.runs.candidates import candidates_of, keep_candidates
 from harness.runs.case_filter import select_cases
@@ -24,17 +33,19 @@ from harness.runs.plan import PlannedCell, make_plan, shard
 from harness.runs.provenance import Provenance, collect_provenance
 from harness.runs.run_directory import LATEST
 from harness.runs.run_folder import RunFolder
-from harness.subjects.choosing import choose_subjects, found_again
+from harness.subjects.choosing import choose_subjects, found_again, likes
 from harness.subjects.packages import Sites, preflight, with_installed, with_packages
 from harness.toolchain import Toolchain
 from harness.toolchain.checkout import checkout_at
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.rig_client import Corpus, read_corpus
-from harness.wire.builders import MATCHED, PINNED, Builder
-from harness.wire.records import SubjectSpec
+from harness.wire.builders import MATCHED, PINNED, SEGMENT, Builder
+from harness.wire.records import CellKey, SubjectSpec
 from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 from harness.workers.process import isolation_lacking
+
+PACKAGE: Final = "torch_tensorrt"
 
 
 def run(
@@ -127,7 +138,8 @@ def _run(
     environment = matched_name(torch) if torch else PINNED
     plan = make_plan(cases, subjects, options.captures, options.routes or None, environment)
     expected = Expected(known, corpus, catalogue)
-    plan = _chosen(plan, options, subjects, expected)
+    of_change = () if options.corpus else _run_what_changed(subjects, sites, progress)
+    plan = _chosen(plan, options, subjects, expected, of_change)
     _refuse_candidate_unasked(plan, subjects)
     if options.shard is not None:
         plan = shard(plan, *options.shard)
@@ -189,11 +201,18 @@ def _chosen(
     options: RunOptions,
     subjects: Sequence[SubjectSpec],
     expected: Expected,
+    of_change: Sequence[CellKey],
 ) -> tuple[PlannedCell, ...]:
-    """The cells that a user asks for; those that find most come first where he waits for them."""
+    """The cells that a user asks for; those that find most come first where he waits for them.
+
+    Args:
+        of_change: the cells that run what a candidate changes, which come before all others.
+    """
     order = () if options.corpus else read_order()
     if options.quick:
-        plan = only(plan, quick_cells(order))
+        quick = quick_cells(order)
+        more = [cell for cell in of_change if cell not in quick]
+        plan = only(plan, quick.union(more[:CELLS_OF_A_CHANGE]))
     if options.failed:
         plan = only(plan, red_cells(options.failed_in, options.out, subjects, expected))
     if not plan:
@@ -202,7 +221,35 @@ def _chosen(
             f"{'a quick one' if options.quick else 'one that was red'}"
         )
     waited_for = options.budget_s is not None or any(spec.kind.brought for spec in subjects)
-    return in_order(plan, order) if waited_for else plan
+    first = [Ranked(cell, 0.0) for cell in of_change]
+    return in_order(plan, [*first, *order]) if waited_for else plan
+
+
+def _run_what_changed(
+    subjects: Sequence[SubjectSpec], sites: Sites, progress: Progress
+) -> tuple[CellKey, ...]:
+    """The cells of the package lane that run what candidates change; what none runs is told."""
+    against = likes(subjects)
+    # A checkout's base is held against its release as well, and nobody asks what it breaks.
+    candidates = against.keys() - {*against.values()}
+    if not candidates:
+        return ()
+    known = read_lines_run()
+    release = sites.get((known.release, SEGMENT))
+    cells: list[CellKey] = []
+    for candidate in sorted(candidates):
+        names = candidate, against[candidate]
+        site, base = (sites.get((name, SEGMENT)) for name in names)
+        if not (site and base and release):
+            continue
+        changed = changed_in(*(each.folder / PACKAGE for each in (base, site, release)))
+        cells += cells_of_change(known, changed)
+        if unrun := never_run(known, changed):
+            progress.say(
+                f"{candidate}: of what it changes, no case runs {listed(unrun)} "
+                "with emulated engines"
+            )
+    return tuple(dict.fromkeys(cells))
 
 
 def resume(

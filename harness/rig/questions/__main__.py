@@ -36,6 +36,7 @@ MODULES: Final = {
     "recordings": "recording",
     "splits": "splits",
     "work": "work",
+    "lines_run": "lines_run",
 }
 _USAGE: Final = 2
 

@@ -25,13 +25,14 @@ import functools
 import importlib
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.rig.channel import Reporter, serve
 from harness.rig.trying import CameToNothing, TookTooLong, tried
+from harness.rig.watching import line_watch
 from harness.wire.record_json import key_from_json, to_json
 from harness.wire.records import CellKey, CellRecord
 from harness.wire.vocabulary import SubjectKind
@@ -113,7 +114,10 @@ class _Worker:
 
         lines: set[int] = set()
         if watched:
-            sys.settrace(_line_watch(path.name, lines))
+            ours = f"/{path.name}"
+            sys.settrace(
+                line_watch(lambda file: file.endswith(ours), lambda _, line: lines.add(line))
+            )
         try:
             self._take(path, watched)
         except Exception as error:  # noqa: BLE001 - a text that is no program is no mutant
@@ -158,18 +162,6 @@ def _said(record: CellRecord) -> Any:
     """What a cell says, without evidence, which names nodes, and without times."""
     verdicts = [(each.oracle, each.label, each.message) for each in record.verdicts]
     return record.state, record.reason, verdicts
-
-
-def _line_watch(file: str, lines: set[int]) -> Callable[[FrameType, str, Any], Any]:
-    """A trace function that adds the lines of a file that are run to ``lines``."""
-
-    def watch(frame: FrameType, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(f"/{file}"):
-            return None
-        lines.add(frame.f_lineno)
-        return watch
-
-    return watch
 
 
 def replace_module(module: ModuleType, path: Path) -> None:
