@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ def _same(path: Path, text: str) -> bool:
 def changed_statements(before: str, after: str) -> tuple[tuple[int, int], ...]:
     """The first and last lines in ``before`` of the statements that ``after`` has otherwise.
 
-    What is put between two statements changes both. A text that is no Python changes none.
+    What is put between two statements changes both, and a new function none. A text that is no
+    Python changes none.
     """
     try:
         old, _ = ast.parse(before), ast.parse(after)
@@ -68,25 +71,48 @@ def changed_statements(before: str, after: str) -> tuple[tuple[int, int], ...]:
             map(_is_code, (*lines[start:end], *others[other_start:other_end]))
         ):
             continue
-        for line in _of_code(lines, start, end):
+        for line in _of_code(lines, start, end, others[other_start:other_end]):
             span = _statement_at(old, line, len(lines))
             if span is not None:
                 spans[span] = None
     return tuple(spans)
 
 
+_DEFINITION: Final = re.compile(r"\s*(async def|def|class)\b")
+
+
 def _is_code(line: str) -> bool:
     return bool(line.strip()) and not line.strip().startswith("#")
 
 
-def _of_code(lines: Sequence[str], start: int, end: int) -> list[int]:
-    """The numbers, from one, of the lines of code in a range; its neighbours if it has none."""
+def _of_code(lines: Sequence[str], start: int, end: int, put: Sequence[str]) -> list[int]:
+    """The numbers, from one, of the lines of code in a range.
+
+    Where it has none, they are those of what stands around the code that is ``put`` there: in
+    front of it the last line that is not of a deeper block, and the next one behind it. A new
+    function has none: who calls it reads otherwise, too.
+    """
     inside = [number + 1 for number in range(start, end) if _is_code(lines[number])]
     if inside:
         return inside
-    before = next((n + 1 for n in reversed(range(start)) if _is_code(lines[n])), None)
-    behind = next((n + 1 for n in range(end, len(lines)) if _is_code(lines[n])), None)
-    return [number for number in (before, behind) if number is not None]
+    code = [line for line in put if _is_code(line)]
+    depth = _depth(code[0])
+    if any(_DEFINITION.match(line) and _depth(line) == depth for line in code):
+        return []
+    in_front = (
+        number + 1
+        for number in reversed(range(start))
+        if _is_code(lines[number]) and _depth(lines[number]) <= depth
+    )
+    behind = (number + 1 for number in range(end, len(lines)) if _is_code(lines[number]))
+    around = [next(behind, None)]
+    if not code[0].lstrip().startswith("@"):  # a decorator is of what stands behind it
+        around.insert(0, next(in_front, None))
+    return [number for number in around if number is not None]
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _statement_at(module: ast.Module, line: int, last: int) -> tuple[int, int] | None:

@@ -52,7 +52,12 @@ def put(old: str, new: str) -> str:
         (put("@cached\n", ""), ((8, 16),)),
         (put("return 1", "return 3"), ((24, 24),)),
         (put('("a", "b")', '("a",)'), ((1, LAST),)),  # who reads it is not known
-        (put("        return 2\n", "        more()\n        return 2\n"), ((24, 24), (25, 25))),
+        (put("        return 2\n", "        more()\n        return 2\n"), ((21, 21), (25, 25))),
+        # What is put in is of the block that it is in: a decorator of its function alone, and a
+        # function by itself of none.
+        (put("class Holder:\n", "@made\nclass Holder:\n"), ((1, LAST),)),
+        (put("def first", "@again\ndef first"), ((8, 16),)),
+        (put("class Holder:\n", "def more():\n    pass\n\n\nclass Holder:\n"), ()),
         (put("    # a comment", "    # another one"), ()),
         (put('"""A docstring."""', '"""Another."""'), ()),
         (put("import os", "import sys"), ()),
