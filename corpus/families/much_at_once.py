@@ -18,8 +18,9 @@ from corpus.inputs import floats, size_of_call
 
 
 class Lowered(torch.nn.Module):
-    """A constant and its transpose, shared heads, a mask of columns, complex means turned round, a
-    median, the variance of a population, and a border that is of another width on each side.
+    """A constant and its transpose, shared heads, a mask of columns, complex means turned round in
+    both dimensions, a median, fractions as many as whole numbers, the variance of a population, and
+    a border that is of another width on each side.
     """
 
     weight: torch.Tensor
@@ -38,8 +39,9 @@ class Lowered(torch.nn.Module):
         columns = torch.tensor([True, False, False, True])
         filled = torch.relu(x).masked_scatter(columns, fill * 2)
         waves = torch.view_as_complex(torch.relu(query[0, :3, :, :2]) * 2)
-        centred = torch.view_as_real((waves - waves.mean(1, keepdim=True)).flip(-1))
+        centred = torch.view_as_real((waves - waves.mean(1, keepdim=True)).flip(-2).flip(-1))
         middle, place = torch.median(x * 3, dim=1)
+        middle = middle - torch.full_like(place, 0.5, dtype=torch.float32)
         spread = (x * 2).var(1, unbiased=False) + (x * 3).std(1)
         bordered = self.convolution(functional.pad(key, (1, 2, 0, 3)))
         return symmetric, heads + 1, filled + 1, centred + 1, middle - 1, place, spread, bordered
@@ -59,7 +61,8 @@ def much_of_lowering_at_once() -> Program:
 
 class Traced(torch.nn.Module):
     """Two inputs of one size that varies, which the user names, one of another size, a list of
-    states, and keywords out of their order. A second engine gets two times as many rows.
+    states, and keywords out of their order. A second engine gets two times as many rows, and
+    one as many numbers as a size and some, less two.
     """
 
     def forward(
@@ -75,7 +78,8 @@ class Traced(torch.nn.Module):
         hidden, kept = states
         made = torch.relu(left * scale - right * hidden)
         twice = torch.relu(torch.cat([left * 2, right * 3])) * kept
-        return made * 2 + right * kept, made * shift, twice, torch.relu(many - 1) * 2
+        fewer = torch.relu(torch.cat([scale, shift])[: left.shape[0] + 4 - 2] - 1) * 2
+        return made * 2 + right * kept, made * shift, twice, torch.relu(many - 1) * 2, fewer
 
 
 def _inputs(generator: torch.Generator, size: int | None) -> Inputs:

@@ -258,7 +258,6 @@ def order_command(
 
 
 def lines_command(
-    expression: option.Expression = "",
     wheelhouse: option.Wheelhouse = None,
     offline: option.Offline = False,
 ) -> int:
@@ -269,7 +268,7 @@ def lines_command(
     """
     committed(LINES_FILE)
     release, toolchain = load_catalogue().newest, toolchain_for(wheelhouse, offline)
-    chosen = select_cases(cases_here().cases, expression, full=False, lanes=[Lane.PACKAGE])
+    chosen = select_cases(cases_here().cases, full=False, lanes=[Lane.PACKAGE])
     cells = {
         case.name: [route for route in release.package_routes if case.fits(route)]
         for case in chosen
