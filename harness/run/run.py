@@ -246,8 +246,8 @@ def _run_what_changed(
         cells += cells_of_change(known, changed)
         if unrun := never_run(known, changed):
             progress.say(
-                f"{candidate}: of what it changes, no case runs {listed(unrun)} "
-                "with emulated engines"
+                f"{candidate}: with emulated engines no case runs {listed(unrun)} of "
+                f"{known.release}, which it changes"
             )
     return tuple(dict.fromkeys(cells))
 

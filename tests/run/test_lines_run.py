@@ -16,6 +16,7 @@ from harness.run.lines_run import (
     read_lines_run,
 )
 from harness.run.order import Ranked
+from harness.toolchain.rig_client import read_corpus
 from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 
@@ -92,6 +93,18 @@ def committed() -> LinesRun:
 
 def test_the_committed_table_is_of_the_newest_release(committed):
     assert committed.release == load_catalogue().newest.version
+
+
+def test_the_committed_table_names_cells_that_a_run_asks(committed, toolchain):
+    cases = {case.name: case for case in read_corpus(toolchain.python, cache=toolchain.cache).cases}
+    routes = load_catalogue().newest.package_routes
+    named = {
+        cell for lines in committed.by_file.values() for cells in lines.values() for cell in cells
+    }
+    for cell in named:
+        assert Lane.PACKAGE in cases[cell.case].lanes, cell
+        assert cell.route in routes, cell
+        assert cases[cell.case].fits(cell.route), cell
 
 
 def test_a_change_in_lowering_has_cells_of_the_pass_that_it_is_in(committed):
