@@ -112,4 +112,3 @@ def test_a_change_in_lowering_has_cells_of_the_pass_that_it_is_in(committed):
     runs = {line: cells for line, cells in committed.by_file[file].items() if len(cells) == 1}
     (line, (only,)), *_ = runs.items()
     assert cells_of_change(committed, [Changed(file, line, line)]) == (only,)
-    assert only.route is not Route.COMPILE  # which is asked beside any other
