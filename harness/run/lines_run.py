@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +42,8 @@ class LinesRun:
         """The cells that run a statement, those first that run most of its lines."""
         lines = self.by_file.get(changed.file, {})
         runs = [lines[line] for line in range(changed.first, changed.last + 1) if line in lines]
-        times: dict[CellKey, int] = defaultdict(int)
-        for cell in itertools.chain.from_iterable(runs):
-            times[cell] += 1
-        return tuple(sorted(times, key=lambda cell: -times[cell]))
+        times = Counter(itertools.chain.from_iterable(runs))
+        return tuple(cell for cell, _ in times.most_common())
 
 
 def cells_of_change(known: LinesRun, changed: Iterable[Changed]) -> tuple[CellKey, ...]:

@@ -45,7 +45,7 @@ from harness.wire.routes import Lane
 from harness.wire.vocabulary import SubjectKind
 from harness.workers.process import isolation_lacking
 
-PACKAGE: Final = "torch_tensorrt"
+_PACKAGE: Final = "torch_tensorrt"
 
 
 def run(
@@ -242,7 +242,7 @@ def _run_what_changed(
         site, base = (sites.get((name, SEGMENT)) for name in names)
         if not (site and base and release):
             continue
-        changed = changed_in(*(each.folder / PACKAGE for each in (base, site, release)))
+        changed = changed_in(*(each.folder / _PACKAGE for each in (base, site, release)))
         cells += cells_of_change(known, changed)
         if unrun := never_run(known, changed):
             progress.say(
