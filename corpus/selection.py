@@ -36,6 +36,7 @@ CHOSEN: Final = frozenset(
         # numbers and sizes at engines' boundaries
         "size_out_of_an_engine",
         "item_into_an_engine",
+        "fraction_into_an_engine",
         "nonzero_out_of_an_engine",
         # writes to inputs, and caches
         "input_written_whole",
@@ -82,6 +83,7 @@ REAL_ENGINES: Final = frozenset(
         "token_repeated_for_each_of_a_batch",
         "image_padded_by_its_width",
         "selected_of_a_stated_number",
+        "range_without_the_example",
         # complex values made of reals, and ops with their defaults
         "loudness_of_a_spectrum",
         "sorted_by_the_last_dimension",

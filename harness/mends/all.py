@@ -16,6 +16,7 @@ from harness.mends.input_writes import INPUT_WRITES
 from harness.mends.keywords import KEYWORD_ORDER
 from harness.mends.mend import Mend
 from harness.mends.modules_given import MODULES_GIVEN
+from harness.mends.profiles import PROFILES
 from harness.mends.program import PROGRAM
 from harness.mends.saving import SAVING
 from harness.mends.sizes import SIZES
@@ -30,7 +31,7 @@ WRITTEN_FOR = "2.14.0"
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
     *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE, *WRITTEN_ANEW,
-    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN,
+    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN, *PROFILES,
 )  # fmt: skip
 
 

@@ -117,26 +117,6 @@ REDUCED = _left_as_it_is(
     "scatter_reduce of a dynamic number of rows, called with another number than the example's.",
 )
 
-USUAL = Mend(
-    defects=("usual-size-beyond-the-largest",),
-    idea="The usual size is the mean of the smallest and the largest one, as the message beside "
-    "it says. It costs nothing.",
-    test="A model of which an engine gets 16 to 20 rows that a mask selects: its profile's "
-    "sizes are 16, 18 and 20.",
-    patches=(
-        Patch(
-            file="torch_tensorrt/dynamo/partitioning/common.py",
-            edits=(
-                Edit(
-                    "construct_dynamic_input",
-                    'int(unwrapped_min_max_opt["min"] + unwrapped_min_max_opt["max"] / 2)',
-                    '(unwrapped_min_max_opt["min"] + unwrapped_min_max_opt["max"]) // 2',
-                ),
-            ),
-        ),
-    ),
-)
-
 OUTSIDE = Mend(
     defects=("size-comes-out-as-a-tensor",),
     idea="Behind the partitioning, a size that an engine returns is computed in the calling graph "
@@ -284,4 +264,4 @@ OUTSIDE = Mend(
     ),
 )
 
-SIZES = (PADDING, REPEAT, UNBOUND, ADDED, REDUCED, USUAL, OUTSIDE)
+SIZES = (PADDING, REPEAT, UNBOUND, ADDED, REDUCED, OUTSIDE)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from torch.fx import GraphModule
 from harness.rig.engines.contract import (
     Binding,
     Contract,
+    Profile,
     UnsupportedSegment,
     binding_of,
     fraction_binding,
@@ -61,11 +63,18 @@ def segment_output_nodes(segment: GraphModule) -> list[torch.fx.Node]:
 
 
 def build_segment_engine(
-    name: str, segment: GraphModule, ballast_bytes: int = 0, *, doubles_as_floats: bool = False
+    name: str,
+    segment: GraphModule,
+    ballast_bytes: int = 0,
+    *,
+    doubles_as_floats: bool = False,
+    profiles: Sequence[Profile] = (),
 ) -> BuiltEngine:
     """An engine for one segment. Needs `meta["val"]` on its placeholders and outputs.
 
     Args:
+        profiles: for each placeholder the range of sizes that a release asks an engine for; where
+            there are none, the ranges are those of the metadata.
         doubles_as_floats: take and return float32 where the segment has float64, which is what a
             release makes of it. The segment still computes in float64 in between.
 
@@ -87,8 +96,12 @@ def build_segment_engine(
             return fraction_binding(value)  # what a release takes, and no release gives back
         return binding_of(value, what, doubles_as_floats=doubles_as_floats)
 
+    inputs = tuple(bound(node, "input") for node in placeholders)
+    if profiles:
+        pairs = zip(inputs, profiles, strict=True)
+        inputs = tuple(each.within(profile) for each, profile in pairs)
     contract = Contract(
-        tuple(bound(node, "input") for node in placeholders),
+        inputs,
         tuple(bound(node, "output") for node in outputs),
     )
     buffer = io.BytesIO()

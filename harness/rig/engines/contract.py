@@ -12,7 +12,7 @@ import base64
 import math
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
@@ -73,6 +73,21 @@ class Binding:
     number: Dim | None = None
     inside: torch.dtype | None = None
 
+    def within(self, profile: Profile) -> Binding:
+        """The same, with the ranges of a profile that a release made of its own.
+
+        For a fraction that profile is the shape of the tensor that holds it, and says nothing.
+
+        Raises:
+            ValueError: the profile has another number of dimensions.
+        """
+        if self.number is not None and self.dtype is torch.float32:
+            return self
+        whole = self.dims if self.number is None else (self.number,)
+        ranges = zip(whole, profile.smallest, profile.largest, strict=True)
+        dims = tuple(Dim(dim.expr, low, high) for dim, low, high in ranges)
+        return replace(self, dims=dims) if self.number is None else replace(self, number=dims[0])
+
     def into_segment(self, tensor: torch.Tensor) -> torch.Tensor | float:
         """What the segment is called with for a tensor that is bound here."""
         if self.number is not None:
@@ -85,6 +100,26 @@ class Binding:
             return torch.tensor([value], dtype=self.dtype)
         returned = torch.empty(value.shape, dtype=self.dtype, device=value.device)
         return returned.copy_(value.detach())
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The smallest, usual and largest size of each dimension of an input, or of a number's value.
+
+    Of an input that is called with one shape alone the three are equal.
+    """
+
+    smallest: tuple[int, ...]
+    usual: tuple[int, ...]
+    largest: tuple[int, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether TensorRT takes it: MIN <= OPT <= MAX (`IOptimizationProfile::isValid`)."""
+        return all(
+            low <= usual <= high
+            for low, usual, high in zip(self.smallest, self.usual, self.largest, strict=True)
+        )
 
 
 @dataclass(frozen=True)

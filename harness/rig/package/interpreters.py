@@ -8,8 +8,10 @@ own interpreter does its work, and the segment travels behind the engine that it
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -17,7 +19,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from harness.rig.engines.builder import behind, build_segment_engine
-from harness.rig.engines.contract import UnsupportedSegment
+from harness.rig.engines.contract import Profile, UnsupportedSegment
 from harness.rig.package import engine_cache
 from harness.rig.package.engine_cache import EngineBuild, KeptEngine, content_key
 from harness.rig.package.site import Site
@@ -55,6 +57,7 @@ def build_segments(_: Site) -> None:
     """Put an interpreter that builds segments in the place of the one that calls TensorRT."""
     conversion = importlib.import_module("torch_tensorrt.dynamo.conversion._conversion")
     result = conversion.TRTInterpreterResult
+    refusal = _refusal_of_a_profile(conversion.TRTInterpreter)
 
     class SegmentInterpreter:
         """Takes what `TRTInterpreter` takes, and `run` returns what its `run` does."""
@@ -72,12 +75,17 @@ def build_segments(_: Site) -> None:
             if not compilation_settings.truncate_double:
                 _refuse_doubles_that_it_holds(module)
             whole, self._aliased = _with_aliased_outputs(module, result)
-            self._built = build_segment_engine("segment", whole, doubles_as_floats=True)
+            self._profiles = profiles_of(input_specs)
+            self._built = build_segment_engine(
+                "segment", whole, doubles_as_floats=True, profiles=self._profiles
+            )
             _leave_as_converted(module)
             self._inputs = list(input_binding_names or self._built.input_names)
             self._outputs = list(output_binding_names or self._built.output_names)
 
         def run(self) -> Any:
+            for wrong in (profile for profile in self._profiles if not profile.is_valid):
+                raise refusal from UnsupportedSegment(f"not MIN <= OPT <= MAX: {wrong}")
             values: dict[str, Any] = {
                 "input_names": self._inputs,
                 "output_names": self._outputs,
@@ -89,6 +97,33 @@ def build_segments(_: Site) -> None:
             return _result(result, values, self._built.payload)
 
     conversion.TRTInterpreter = SegmentInterpreter  # type: ignore[attr-defined]
+
+
+def profiles_of(specs: Any) -> tuple[Profile, ...]:
+    """The profile of each of a release's `Input`s, which its interpreter hands to TensorRT.
+
+    A release computes them when it has partitioned (`construct_submodule_inputs`), so they may be
+    narrower, or wider, than what the metadata of the segment says.
+    """
+    return tuple(_profile(spec) for spec in specs)
+
+
+def _profile(spec: Any) -> Profile:
+    shape = spec.shape
+    if not isinstance(shape, dict):
+        sizes = tuple(int(size) for size in shape)
+        return Profile(sizes, sizes, sizes)
+    ranges = (shape[which] for which in ("min_shape", "opt_shape", "max_shape"))
+    return Profile(*(tuple(int(size) for size in sizes) for sizes in ranges))
+
+
+def _refusal_of_a_profile(interpreter: type) -> Exception:
+    """What a release raises where TensorRT refuses a profile and builds nothing.
+
+    From 2.12.0 on it says so (`TRTInterpreter.run`); before, it asserts that there is an engine.
+    """
+    said = "TensorRT build_serialized_network returned None; engine build failed."
+    return RuntimeError(said) if said in inspect.getsource(interpreter) else AssertionError()
 
 
 def carry_segments(site: Site) -> None:
@@ -106,7 +141,7 @@ def carry_segments(site: Site) -> None:
             # Before the real one, which may empty the module; and its complaint after the real
             # one's, which is what a user would meet.
             whole, aliased = _with_aliased_outputs(self._module, result)
-            carried = _carried(whole)
+            carried = _carried(whole, profiles_of(self._specs))
             versions = (site.release, site.tensorrt)
             settings = self._given["compilation_settings"]
             key = content_key(self._module, self._specs, settings, versions)
@@ -279,9 +314,11 @@ def _leave_as_converted(module: GraphModule) -> None:
         interpreter.get_node_name(node)
 
 
-def _carried(module: GraphModule) -> bytes | UnsupportedSegment:
+def _carried(module: GraphModule, profiles: Sequence[Profile]) -> bytes | UnsupportedSegment:
     try:
-        return build_segment_engine("segment", module, doubles_as_floats=True).payload
+        return build_segment_engine(
+            "segment", module, doubles_as_floats=True, profiles=profiles
+        ).payload
     except UnsupportedSegment as error:
         return error
 

@@ -9,6 +9,7 @@ from harness.rig.engines.contract import (
     Contract,
     Dim,
     EngineRefusal,
+    Profile,
     binding_of,
     check_inputs,
     output_shapes,
@@ -54,3 +55,23 @@ def test_the_shape_in_which_a_number_comes_is_nobodys_matter():
         inputs = [torch.zeros(3, 4), number]
         check_inputs(with_number, inputs, "e")
         assert output_shapes(with_number, inputs) == ((6, 4),)
+
+
+@given(sizes=st.tuples(*[st.integers(1, 9)] * 3), called_with=st.integers(1, 9))
+def test_a_profile_takes_the_place_of_what_the_program_states(sizes, called_with):
+    low, usual, high = sizes
+    profile = Profile((low, 4), (usual, 4), (high, 4))
+    narrowed = Contract((contract().inputs[0].within(profile),), contract().outputs)
+    assert profile.is_valid == (low <= usual <= high)
+    if low <= called_with <= high:
+        check_inputs(narrowed, [torch.zeros(called_with, 4)], "e")
+    else:
+        with pytest.raises(EngineRefusal, match="outside its profile"):
+            check_inputs(narrowed, [torch.zeros(called_with, 4)], "e")
+
+
+def test_the_profile_of_a_number_is_a_range_of_its_values_and_of_a_fraction_none():
+    size = Binding(torch.int64, (), number=Dim(N, 1, 8)).within(Profile((2,), (3,), (4,)))
+    assert size.number == Dim(N, 2, 4)
+    fraction = Binding(torch.float32, (), number=Dim(N, 0.1, 0.9))
+    assert fraction.within(Profile((1,), (1,), (1,))) == fraction
