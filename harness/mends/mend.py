@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.mends.edits import DoesNotFit, Edit, edited
+from harness.mends.names import missing_imports, unknown_names
 
 #: Where the inliners are.
 EXPORTER = "torch_tensorrt/dynamo/_exporter.py"
@@ -60,9 +61,10 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     chosen = list(mends)
     names = sorted({patch.file for mend in chosen for patch in mend.patches})
     before = {name: text for name in names if (text := read(name)) is not None}
-    misfits = [text for mend in chosen for text in _misfits(before, mend)]
+    wrong = [_misfits(before, mend, read) for mend in chosen]
+    misfits = [text for of_a_mend in wrong for text in of_a_mend]
     if misfits:
-        fitting = sum(not _misfits(before, mend) for mend in chosen)
+        fitting = sum(not of_a_mend for of_a_mend in wrong)
         advice = f"; name the other {fitting} with --only" if fitting else ""
         raise DoesNotFit("; ".join(misfits) + advice)
     patches = [patch for mend in chosen for patch in mend.patches]
@@ -90,15 +92,21 @@ def _patched(before: Mapping[str, str], file: str, patches: Iterable[Patch]) -> 
     return edited(before[file], [edit for patch in own for edit in patch.edits], added)
 
 
-def _misfits(before: Mapping[str, str], mend: Mend) -> list[str]:
-    """What is wrong with a mend by itself, by file."""
-    found = []
+def _misfits(before: Mapping[str, str], mend: Mend, read: Read) -> list[str]:
+    """What is wrong with a mend by itself, by file: a place, or a name that its code reads."""
+    found, after = [], dict[str, str]()
     for name in sorted({patch.file for patch in mend.patches}):
         if name not in before:
             found.append(f"the mend of {mend.name} does not fit: there is no {name}")
             continue
         try:
-            _patched(before, name, mend.patches)
+            after[name] = _patched(before, name, mend.patches)
         except DoesNotFit as error:
             found.append(f"the mend of {mend.name} does not fit {name}: {error}")
+    for name, text in after.items():
+        lacking = unknown_names(text) - unknown_names(before[name])
+        lacking |= missing_imports(before[name], text, lambda file: after.get(file) or read(file))
+        if lacking:
+            names = ", ".join(sorted(lacking))
+            found.append(f"the mend of {mend.name} does not fit {name}: there is no {names}")
     return found

@@ -87,6 +87,20 @@ def test_a_mend_of_a_file_that_a_release_lacks_says_so(files_of):
         mended(files_of("2.13.0"), mends)
 
 
+@pytest.mark.parametrize(
+    ("defect", "lacking"),
+    [
+        ("size-into-engine", f"does not fit {EXPORTER}: there is no pytree"),
+        ("input-write-removed", "_compiler.py: there is no _copyback_mutation_buffers"),
+    ],
+)
+def test_a_mend_whose_code_reads_what_a_release_lacks_does_not_fit_it(defect, lacking, files_of):
+    """Its places are there, so that each line would be made, and raise when it runs."""
+    mends = [mend for mend in MENDS if mend.name == defect]
+    with pytest.raises(DoesNotFit, match=lacking):
+        mended(files_of("2.13.0"), mends)
+
+
 def test_a_mended_release_breaks_nothing_and_its_diff_is_one_that_git_applies(tmp_path, files_of):
     defects = [defect for mend in WHOLE for defect in mend.defects]
     chosen = ("--only", ",".join(defects), "--out", tmp_path / "mended")
