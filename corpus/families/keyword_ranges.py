@@ -21,7 +21,17 @@ def with_ranges(given: Inputs) -> Inputs:
     From 2.13.0 on an `Input` may say by a name that its batch is that of the others.
     """
     package: Any = importlib.import_module("torch_tensorrt")
-    named = {"shared_dims": {0: "rows"}} if hasattr(package.Input, "shared_dims") else {}
+    shared = hasattr(package.Input, "shared_dims")
+    return _described(given, {"shared_dims": {0: "rows"}} if shared else {})
+
+
+def with_ranges_of_their_own(given: Inputs) -> Inputs:
+    """The same, where no `Input` says that its batch is that of the others."""
+    return _described(given, {})
+
+
+def _described(given: Inputs, named: dict[str, Any]) -> Inputs:
+    package: Any = importlib.import_module("torch_tensorrt")
 
     def described(tensor: torch.Tensor) -> Any:
         low, high = ((size, *tensor.shape[1:]) for size in BOUNDS)
@@ -53,6 +63,25 @@ def ranges_given_to_save() -> Program:
         dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
         bounds=BOUNDS,
         given_to_save=with_ranges,
+    )
+
+
+@case(
+    Family.INTERFACES,
+    catches="dynamic shapes that `save` is given beside `Input`s, which say less, and win",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def ranges_given_to_save_beside_shapes() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        keyword_floats([(DYNAMIC, 8)], gate=(DYNAMIC, 8)),
+        model=Gate(),
+        dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
+        bounds=BOUNDS,
+        given_to_save=with_ranges_of_their_own,
     )
 
 

@@ -19,8 +19,8 @@ from corpus.inputs import floats, size_of_call
 
 class Lowered(torch.nn.Module):
     """A constant and its transpose, shared heads, a mask of columns, complex means turned round in
-    both dimensions, a median, fractions as many as whole numbers, the variance of a population, and
-    a border that is of another width on each side.
+    both dimensions and over, a median, fractions as many as whole numbers, the variance of a
+    population, and a border that is of another width on each side, around a convolution's own.
     """
 
     weight: torch.Tensor
@@ -28,7 +28,7 @@ class Lowered(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("weight", torch.randn(4, 4))
-        self.convolution = torch.nn.Conv2d(2, 3, 2)
+        self.convolution = torch.nn.Conv2d(2, 3, 2, padding=1)
 
     def forward(
         self, x: torch.Tensor, query: torch.Tensor, key: torch.Tensor, fill: torch.Tensor
@@ -39,12 +39,13 @@ class Lowered(torch.nn.Module):
         columns = torch.tensor([True, False, False, True])
         filled = torch.relu(x).masked_scatter(columns, fill * 2)
         waves = torch.view_as_complex(torch.relu(query[0, :3, :, :2]) * 2)
-        centred = torch.view_as_real((waves - waves.mean(1, keepdim=True)).flip(-2).flip(-1))
+        turned = (waves - waves.mean(1, keepdim=True)).flip(-2).flip(-1).permute(-1, 0)
         middle, place = torch.median(x * 3, dim=1)
         middle = middle - torch.full_like(place, 0.5, dtype=torch.float32)
         spread = (x * 2).var(1, unbiased=False) + (x * 3).std(1)
         bordered = self.convolution(functional.pad(key, (1, 2, 0, 3)))
-        return symmetric, heads + 1, filled + 1, centred + 1, middle - 1, place, spread, bordered
+        waved = torch.view_as_real(turned)
+        return symmetric, heads + 1, filled + 1, waved + 1, middle - 1, place, spread, bordered
 
 
 @case(

@@ -31,3 +31,4 @@ vary(input_read_before_a_fallback_writes_it, "global-partitioner", GLOBAL)
 EVERYTHING: dict[str, Any] = {"require_full_compilation": True, "torch_executed_ops": set()}
 vary(relu_once, "full-compilation", EVERYTHING)
 vary(chunk_halves, "full-compilation", EVERYTHING, full=True)
+vary(relu_once, "full-compilation-of-the-global-partitioner", GLOBAL | EVERYTHING)
