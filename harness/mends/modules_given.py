@@ -12,11 +12,12 @@ SIZES_OF_THEIR_OWN = Mend(
     defects=("one-name-for-all-sizes",),
     idea="A size of an Input without a name is called by that Input, and so is no other's size. "
     "Where torch.export says that the model takes it as equal to another, those of one dimension "
-    "and one range are taken for one, as before. That costs a second export, there alone.",
+    "and one range are taken for one, as before. That costs a second export, there alone. save() "
+    "takes those for one that are one in the compiled graph, since engines hide what ties them.",
     test="Two Inputs without names, with one range and with two, called with two sizes; and a "
-    "model that adds the two up.",
+    "model that adds the two up, which is then saved with these Inputs.",
     uncovered="Of three sizes of one range, of which the model takes two as equal, all three are "
-    "tied, as before.",
+    "tied, as before. save() looks at no sizes within a list or a dictionary.",
     patches=(
         Patch(
             file=_TRACER,
@@ -54,6 +55,33 @@ SIZES_OF_THEIR_OWN = Mend(
             return shapes
         name = f"unnamed_{axis}_{shapes.min}_{shapes.max}"
         return Dim(name, min=shapes.min, max=shapes.max)
+    ''',
+            ),
+        ),
+        Patch(
+            file="torch_tensorrt/_compile.py",
+            edits=(
+                Edit(
+                    "save",
+                    "inferred_dynamic_shapes.update(...)",
+                    "$found\n_tie_as_compiled(module, inferred_dynamic_shapes)",
+                ),
+            ),
+            added=(
+                '''
+    def _tie_as_compiled(module: Any, shapes: Any) -> None:
+        """Let unnamed sizes be one that one symbol stands for in the compiled graph."""
+        nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
+        values = {node.target: node.meta.get("val") for node in nodes if node.op == "placeholder"}
+        chosen: dict[str, Any] = {}
+        for name, dims in shapes.items():
+            value = values.get(name)
+            if not isinstance(value, torch.Tensor) or not isinstance(dims, dict):
+                continue
+            for axis, dim in dims.items():
+                size = value.shape[axis]
+                if isinstance(size, torch.SymInt) and dim.__name__.startswith("unnamed"):
+                    dims[axis] = chosen.setdefault(str(size.node.expr), dim)
     ''',
             ),
         ),

@@ -11,8 +11,9 @@ import importlib
 import inspect
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 import torch
@@ -85,7 +86,7 @@ def build_segments(_: Site) -> None:
 
         def run(self) -> Any:
             for wrong in (profile for profile in self._profiles if not profile.is_valid):
-                raise refusal from UnsupportedSegment(f"not MIN <= OPT <= MAX: {wrong}")
+                raise refusal() from UnsupportedSegment(f"not MIN <= OPT <= MAX: {wrong}")
             values: dict[str, Any] = {
                 "input_names": self._inputs,
                 "output_names": self._outputs,
@@ -117,13 +118,14 @@ def _profile(spec: Any) -> Profile:
     return Profile(*(tuple(int(size) for size in sizes) for sizes in ranges))
 
 
-def _refusal_of_a_profile(interpreter: type) -> Exception:
-    """What a release raises where TensorRT refuses a profile and builds nothing.
+def _refusal_of_a_profile(interpreter: type) -> Callable[[], Exception]:
+    """What a release raises where TensorRT refuses a profile and builds nothing, made anew.
 
     From 2.12.0 on it says so (`TRTInterpreter.run`); before, it asserts that there is an engine.
     """
     said = "TensorRT build_serialized_network returned None; engine build failed."
-    return RuntimeError(said) if said in inspect.getsource(interpreter) else AssertionError()
+    says_so = said in inspect.getsource(interpreter)
+    return partial(RuntimeError, said) if says_so else AssertionError
 
 
 def carry_segments(site: Site) -> None:
