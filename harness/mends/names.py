@@ -26,6 +26,8 @@ def unknown_names(source: str) -> frozenset[str]:
 
     With an `import *`, which binds nobody knows what, there are none.
     """
+    if any(alias.name == "*" for node in _imports(source) for alias in node.names):
+        return frozenset()
     module = symtable.symtable(source, "module", "exec")
     scopes = list(_scopes(module))
     bound = {each.get_name() for each in module.get_symbols() if _binds(each)}
@@ -35,8 +37,6 @@ def unknown_names(source: str) -> frozenset[str]:
         for each in scope.get_symbols()
         if each.is_declared_global() and _binds(each)
     }
-    if any(alias.name == "*" for node in _imports(source) for alias in node.names):
-        return frozenset()
     return frozenset(
         each.get_name()
         for scope in scopes
