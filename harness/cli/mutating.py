@@ -103,7 +103,7 @@ def mutants_command(
             spent = campaign.run(setup, cells, count, seconds_left)
             seconds_left -= spent.seconds
             complete = complete and spent.complete
-    whose = f"{mended} with mends" if mended else release
+    whose = f"the mended {mended}" if mended else release
     title = f"{whose}'s {Path(file).name}"
     return _told(report_of(title, mutants, campaign.ledger, complete), out)
 
