@@ -42,4 +42,4 @@ def test_mutants_are_made_of_the_mended_file(tmp_path, library):
     assert f"--functions {mended_alone}" in refused.stderr
     done = harness(*asked, "--mended", "2.14.0")
     assert done.returncode == 3, done.stderr
-    assert "2.14.0 with mends's _exporter.py" in done.stdout
+    assert "the mended 2.14.0's _exporter.py" in done.stdout
