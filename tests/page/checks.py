@@ -277,7 +277,7 @@ QUESTIONS = (
     ),
     Asked(
         "what is new in 2.14.0?",
-        "A channels_last cache is never updated",
+        "State returned as it was before the call comes back as it is after it, silently",
         "new in 2.14.0",
         "New in 2.14.0: ",
         listed=True,
