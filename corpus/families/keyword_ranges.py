@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -47,6 +48,17 @@ class Gate(torch.nn.Module):
         return torch.relu(gate + 1) * x
 
 
+def _gated(given_to_save: Callable[[Inputs], Inputs]) -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        keyword_floats([(DYNAMIC, 8)], gate=(DYNAMIC, 8)),
+        model=Gate(),
+        dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
+        bounds=BOUNDS,
+        given_to_save=given_to_save,
+    )
+
+
 @case(
     Family.INTERFACES,
     catches="ranges that `save` is given as `Input`s, of which it forgets those of keywords",
@@ -56,14 +68,7 @@ class Gate(torch.nn.Module):
     lanes=PACKAGE_ALONE,  # where `save` reads ranges
 )
 def ranges_given_to_save() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    return Program(
-        keyword_floats([(DYNAMIC, 8)], gate=(DYNAMIC, 8)),
-        model=Gate(),
-        dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
-        bounds=BOUNDS,
-        given_to_save=with_ranges,
-    )
+    return _gated(with_ranges)
 
 
 @case(
@@ -75,14 +80,7 @@ def ranges_given_to_save() -> Program:
     lanes=PACKAGE_ALONE,
 )
 def ranges_given_to_save_beside_shapes() -> Program:
-    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
-    return Program(
-        keyword_floats([(DYNAMIC, 8)], gate=(DYNAMIC, 8)),
-        model=Gate(),
-        dynamic_shapes={"x": {0: rows}, "gate": {0: rows}},
-        bounds=BOUNDS,
-        given_to_save=with_ranges_of_their_own,
-    )
+    return _gated(with_ranges_of_their_own)
 
 
 class Sums(torch.nn.Module):

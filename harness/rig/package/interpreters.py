@@ -76,7 +76,7 @@ def build_segments(_: Site) -> None:
             if not compilation_settings.truncate_double:
                 _refuse_doubles_that_it_holds(module)
             whole, self._aliased = _with_aliased_outputs(module, result)
-            self._profiles = profiles_of(input_specs)
+            self._profiles = _profiles_of(input_specs)
             self._built = build_segment_engine(
                 "segment", whole, doubles_as_floats=True, profiles=self._profiles
             )
@@ -100,7 +100,7 @@ def build_segments(_: Site) -> None:
     conversion.TRTInterpreter = SegmentInterpreter  # type: ignore[attr-defined]
 
 
-def profiles_of(specs: Any) -> tuple[Profile, ...]:
+def _profiles_of(specs: Any) -> tuple[Profile, ...]:
     """The profile of each of a release's `Input`s, which its interpreter hands to TensorRT.
 
     A release computes them when it has partitioned (`construct_submodule_inputs`), so they may be
@@ -143,7 +143,7 @@ def carry_segments(site: Site) -> None:
             # Before the real one, which may empty the module; and its complaint after the real
             # one's, which is what a user would meet.
             whole, aliased = _with_aliased_outputs(self._module, result)
-            carried = _carried(whole, profiles_of(self._specs))
+            carried = _carried(whole, _profiles_of(self._specs))
             versions = (site.release, site.tensorrt)
             settings = self._given["compilation_settings"]
             key = content_key(self._module, self._specs, settings, versions)
