@@ -2,6 +2,7 @@
 
 `harness.rig.workers.warm` is that process, and says which workers cannot be its forks. They start
 by themselves, as all do where it cannot start; what keeps torch from being imported, they tell.
+Why one had no fork stands in the file `SAID` of the server's folder, for who looks for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from harness.toolchain.deciding import VARIABLES
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.workers.process import WARM_RIG, variables
 
+#: The file beside the socket with all that the server has printed.
+SAID: Final = "said"
 #: What every lane imports, and no case or release.
 _IMPORTS: Final = ("harness.rig.lanes", "torch._dynamo", "torch._inductor", "torch.export._trace")
 #: What whole packages import beside that.
@@ -46,16 +49,17 @@ def warm_rig(
         own.bind(address)
         own.listen(64)
         number = own.fileno()
-        server = subprocess.Popen(
-            [*rig_command(python, "harness.rig.workers.warm", str(number), json.dumps(setup))],
-            cwd=PROJECT_ROOT,
-            env=variables(seed),
-            stdin=subprocess.PIPE,  # it ends when nobody holds the other end any more
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[number],
-            start_new_session=True,
-        )
+        with open(f"{folder}/{SAID}", "wb") as said:
+            server = subprocess.Popen(
+                [*rig_command(python, "harness.rig.workers.warm", str(number), json.dumps(setup))],
+                cwd=PROJECT_ROOT,
+                env=variables(seed),
+                stdin=subprocess.PIPE,  # it ends when nobody holds the other end any more
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                pass_fds=[number],
+                start_new_session=True,
+            )
         own.close()  # who connects is refused once the server is gone
         os.environ[WARM_RIG] = address
         try:

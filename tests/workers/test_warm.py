@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,8 @@ import torch
 
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.workers.process import WARM_RIG, variables
-from harness.workers.warm import warm_rig
+from harness.rig.start import READY
+from harness.workers.warm import SAID, warm_rig
 from tests.commands import python
 
 LANE = rig_command(sys.executable, "harness.rig.workers.lane")
@@ -39,11 +40,24 @@ def ask(question: str, root: Path = PROJECT_ROOT, **environment: str):
 
 
 @contextmanager
-def begun():
+def begun(*imports: str):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(WARM_RIG)
-        with warm_rig(sys.executable, SEED):
+        with warm_rig(sys.executable, SEED, imports):
+            wait_for(lambda: Path(os.environ[WARM_RIG] + READY).exists())
             yield
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until, what_it_said()
+        time.sleep(0.05)
+
+
+def what_it_said() -> str:
+    """What the server printed: why it had no fork for one who asked."""
+    return Path(os.environ[WARM_RIG]).with_name(SAID).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +103,7 @@ def test_a_fork_answers_and_refuses_as_a_process_that_was_started(own_server):
 def test_who_asks_does_not_import_torch_himself(own_server, started_cpu_s):
     before = waited()
     assert ask("probe").returncode == 0
-    assert cpu_s(before) < started_cpu_s / 4
+    assert cpu_s(before) < started_cpu_s / 4, what_it_said()
 
 
 @pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS"])
@@ -98,6 +112,19 @@ def test_what_decides_otherwise_is_no_fork(own_server, started_cpu_s, variable):
     told = ask("probe", **{variable: "default" if variable.startswith("ATEN") else "2"})
     assert told.returncode == 0
     assert cpu_s(before) > started_cpu_s / 2
+    assert f"these variables are others here: [('{variable}'" in what_it_said()
+
+
+def test_a_server_with_a_second_thread_has_no_fork(tmp_path, monkeypatch, started_cpu_s):
+    (tmp_path / "begins_a_thread.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[600], daemon=True).start()"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with begun("begins_a_thread"):
+        before = waited()
+        assert ask("probe").returncode == 0
+        assert cpu_s(before) > started_cpu_s / 2
+        assert "no fork for harness.rig.questions: 2 threads" in what_it_said()
 
 
 def copy_of_sources(folder: Path) -> Path:
@@ -142,18 +169,17 @@ def test_another_checkout_is_asked_itself(own_server, tmp_path, started_cpu_s):
     before = waited()
     assert ask("probe", copy_of_sources(tmp_path)).returncode == 0
     assert cpu_s(before) > started_cpu_s / 2
+    assert f"it is of {sys.executable} and {tmp_path}" in what_it_said()
 
 
 def test_where_the_server_has_died_workers_start_by_themselves(killed_server):
     assert ask("probe").returncode == 0
-    told = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     servers = [
-        int(pid)
-        for pid in told
-        if "harness.rig.workers.warm" in Path(f"/proc/{pid}/cmdline").read_text()
+        child
+        for child in psutil.Process().children()
+        if "harness.rig.workers.warm" in " ".join(child.cmdline())
     ]
-    server = max(servers)  # the youngest is this test's
-    os.kill(server, signal.SIGKILL)
+    max(servers, key=psutil.Process.create_time).kill()  # the youngest is this test's
     assert ask("probe").returncode == 0
 
 
@@ -184,7 +210,7 @@ def ready_worker(library: Path) -> Iterator[subprocess.Popen]:
         said = [json.loads(process.stdout.readline())["event"] for _ in range(2)]
         assert said == ["stage", "ready"]
         command = Path(f"/proc/{process.pid}/maps").read_text()
-        assert "libtorch" not in command, "it was started, and imported torch"
+        assert "libtorch" not in command, f"it was started, and imported torch: {what_it_said()}"
         yield process
 
 

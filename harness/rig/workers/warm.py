@@ -8,7 +8,7 @@ and ``decides`` (how the names begin of the variables that decide what is comput
 
 What cannot be a fork is told so, and starts by itself: another Python or another checkout,
 variables that decide and are others here, sources that were written to since this one began, or a
-second thread here, whose locks would be held in the fork for ever.
+second thread here, whose locks would be held in the fork for ever. Why is told on stderr.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness.rig.isolation import isolate_if_asked
@@ -58,10 +59,13 @@ class _Server:
             if 0 in readable:
                 return
             asking, _ = self._listening.accept()
+            threads = len(os.listdir("/proc/self/task"))  # a fork has one, whatever is here
             if os.fork() == 0:
                 self._listening.close()
                 try:
-                    self._watch(asking)
+                    self._watch(asking, threads)
+                except BaseException:  # noqa: BLE001 - who asks starts by himself; this is why
+                    traceback.print_exc()
                 finally:
                     os._exit(0)
             asking.close()
@@ -69,11 +73,13 @@ class _Server:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
 
-    def _watch(self, asking: socket.socket) -> None:
+    def _watch(self, asking: socket.socket, threads: int) -> None:
         """Fork for one who asks; kill the fork if he is gone, and tell him how it ended."""
         _, given, _, _ = socket.recv_fds(asking, 1, 3)
         asked = json.loads(asking.makefile().readline())
-        if not self._serves(asked):
+        if threads > 1 or (why := self._why_none(asked)):
+            told = f"{threads} threads" if threads > 1 else why
+            print(f"no fork for {' '.join(asked['words'])}: {told}", file=sys.stderr, flush=True)
             asking.sendall(b"start\n")
             return
         worker = os.fork()
@@ -92,21 +98,24 @@ class _Server:
             _, status = os.waitpid(worker, 0)
         asking.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
-    def _serves(self, asked: Mapping[str, Any]) -> bool:
+    def _why_none(self, asked: Mapping[str, Any]) -> str:
+        """Why who asks cannot have a fork; empty where he can."""
+        if (asked["python"], asked["root"]) != (sys.executable, str(ROOT)):
+            return f"it is of {asked['python']} and {asked['root']}"
         seed = {"PYTHONHASHSEED": os.environ["PYTHONHASHSEED"]}  # who names none takes any
         decides = (seed | self._deciding(asked["variables"])).items()
         # Torch sets some itself when it is imported, or exports: here, and maybe where it is asked.
-        alike = self._own.items() <= decides <= self._deciding(os.environ).items()
-        same = (asked["python"], asked["root"]) == (sys.executable, str(ROOT))
-        return same and alike and self._unwritten() and len(os.listdir("/proc/self/task")) == 1
+        if others := (self._own.items() - decides) | (decides - self._deciding(os.environ).items()):
+            return f"these variables are others here: {sorted(others)}"
+        return ", ".join(f"{path} was written to" for path in self._written())
 
     def _deciding(self, variables: Mapping[str, str]) -> dict[str, str]:
         return {name: variables[name] for name in variables if name.startswith(self._decides)}
 
-    def _unwritten(self) -> bool:
-        """Whether nobody has written to what was imported of ours since this process began."""
+    def _written(self) -> list[Path]:
+        """What somebody has written to of ours since this process began."""
         files = (path for name in _SOURCES for path in (ROOT / name).rglob("*.[pj]*[yn]"))
-        return all(file.stat().st_mtime_ns < self._since_ns for file in files)
+        return [file for file in files if file.stat().st_mtime_ns >= self._since_ns]
 
 
 def _begin_anew(given: Sequence[int], asked: Mapping[str, Any]) -> None:
