@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -43,7 +44,8 @@ class Mutant:
     """A file's text with one thing wrong.
 
     ``function`` holds it; of its statement the lines ``first`` to ``last`` are run before it can
-    matter, and it is in the last of them.
+    matter, and it is in the last of them. ``difference`` shows the lines that differ, and ``nth``
+    counts the mutants of one function that have the same.
     """
 
     operator: Operator
@@ -52,19 +54,14 @@ class Mutant:
     last: int
     before: str
     after: str
+    difference: str
+    nth: int = 0
 
     @property
     def name(self) -> str:
-        """The same as long as the file is; a name for files and lists."""
-        place = f"{self.operator}{self.last}{self.after}".encode()
-        return f"{self.function}-{hashlib.sha256(place).hexdigest()[:8]}"
-
-    @property
-    def difference(self) -> str:
-        """The lines that differ, without their surroundings."""
-        sides = self.before.splitlines(), self.after.splitlines()
-        lines = difflib.unified_diff(*sides, lineterm="", n=0)
-        return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+        """The same in every release where the function has the line; for files and lists."""
+        what = f"{self.operator}\n{self.difference}\n{self.nth}".encode()
+        return f"{self.function}-{hashlib.sha256(what).hexdigest()[:8]}"
 
 
 _COMPARISONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -109,8 +106,16 @@ def mutants_of(source: str) -> list[Mutant]:
     for function, first, (operator, place, instead) in _edits_in(ast.parse(source), "module", 1):
         after = _replaced(source, place, ast.unparse(instead))
         if after != source and after not in found:
-            found[after] = Mutant(operator, function, first, _last_line(place), source, after)
-    return sorted(found.values(), key=lambda mutant: mutant.last)
+            last = _last_line(place)
+            told = _difference(source, after, place)
+            found[after] = Mutant(operator, function, first, last, source, after, told)
+    alike: Counter[tuple[str, Operator, str]] = Counter()
+    numbered = []
+    for mutant in sorted(found.values(), key=lambda mutant: mutant.last):
+        kind = mutant.function, mutant.operator, mutant.difference
+        numbered.append(replace(mutant, nth=alike[kind]))
+        alike[kind] += 1
+    return numbered
 
 
 def _edits_in(node: ast.AST, function: str, first: int) -> Iterator[tuple[str, int, Edit]]:
@@ -207,9 +212,23 @@ def _not(test: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), test)
 
 
+def _first_line(node: ast.AST) -> int:
+    line: int = node.lineno  # type: ignore[attr-defined]
+    return line
+
+
 def _last_line(node: ast.AST) -> int:
     line: int = node.end_lineno  # type: ignore[attr-defined]
     return line
+
+
+def _difference(before: str, after: str, place: ast.AST) -> str:
+    """The lines that differ, without their surroundings, which decide how others would be told."""
+    old, new = before.splitlines(), after.splitlines()
+    start, end = _first_line(place) - 1, _last_line(place)
+    sides = old[start:end], new[start : end + len(new) - len(old)]
+    lines = difflib.unified_diff(*sides, lineterm="", n=0)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
 def _replaced(source: str, place: ast.AST, text: str) -> str:

@@ -76,7 +76,7 @@ def test_a_campaign_in_which_the_file_as_it_is_would_be_found_ends_as_our_own_fa
     """Planted: the file that is called unchanged has a wire that the release's has not."""
     wrong = exporter.replace(*WIRE)
     monkeypatch.setattr(
-        mutating, "mutants_of", lambda source: [Mutant(Operator.ITEM, "f", 1, 2, wrong, source)]
+        mutating, "mutants_of", lambda source: [Mutant(Operator.ITEM, "f", 1, 2, wrong, source, "")]
     )
     done = command(tmp_path, "--lane", "graph")
     assert done.returncode == ExitCode.FAILED

@@ -67,6 +67,14 @@ def test_the_lines_without_which_a_mutant_cannot_matter_are_those_of_its_stateme
     }
 
 
+def test_a_mutant_has_its_name_wherever_its_function_has_the_line_and_no_other_has_it():
+    text = "def f(a, b):\n    g(a, b)\n    g(a, b)\n"
+    longer = "def e(a, b):\n    g(a, b)\n\n" + text.replace("g(a, b)\n", "g(a, b)\n    h(b)\n", 1)
+    names = [each.name for each in mutants_of(text)]
+    assert len(set(names)) == len(names) == 4
+    assert {each.name for each in mutants_of(longer) if "g(" in each.difference} > set(names)
+
+
 @given(st.sampled_from(["x = é(1, 2)", "if a and b:\n    f(c[i])", "for a in (1, 2):\n    del a"]))
 def test_every_mutant_is_python_has_a_name_of_its_own_and_differs_in_one_place(source):
     mutants = mutants_of(source)

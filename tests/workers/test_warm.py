@@ -16,9 +16,9 @@ import psutil
 import pytest
 import torch
 
+from harness.rig.start import READY
 from harness.toolchain.environment import PROJECT_ROOT, rig_command
 from harness.workers.process import WARM_RIG, variables
-from harness.rig.start import READY
 from harness.workers.warm import SAID, warm_rig
 from tests.commands import python
 
@@ -117,7 +117,8 @@ def test_what_decides_otherwise_is_no_fork(own_server, started_cpu_s, variable):
 
 def test_a_server_with_a_second_thread_has_no_fork(tmp_path, monkeypatch, started_cpu_s):
     (tmp_path / "begins_a_thread.py").write_text(
-        "import threading, time\nthreading.Thread(target=time.sleep, args=[600], daemon=True).start()"
+        "from threading import Thread\nimport time\n"
+        "Thread(target=time.sleep, args=[600], daemon=True).start()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with begun("begins_a_thread"):
