@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from harness.wire.records import CellKey
 from harness.wire.routes import Lane, Route
 
 EQUIVALENT_FILE: Final = EXPECTATIONS / "equivalent_mutants.toml"
+_DEFECT: Final = re.compile(r"\(defect ([a-z0-9-]+)\)")
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,19 @@ class MutantReport:
                 yield from _told(each, each.equivalent)
 
 
-def report_of(of: str, mutants: Sequence[Mutant], ledger: Ledger, complete: bool) -> MutantReport:
-    """What became of each mutant."""
-    equivalent, out_of_reach = read_equivalent(), read_out_of_reach()
+def report_of(
+    of: str,
+    mutants: Sequence[Mutant],
+    ledger: Ledger,
+    complete: bool,
+    mended: Collection[str] = (),
+) -> MutantReport:
+    """What became of each mutant.
+
+    Args:
+        mended: the defects that are mended in the file. A reason that names one says nothing of it.
+    """
+    equivalent, out_of_reach = read_equivalent(mended), read_out_of_reach(mended)
     outcomes = tuple(
         Outcome(
             mutant,
@@ -145,22 +157,32 @@ def found_in(folder: Path) -> dict[CellKey, set[str]]:
     return found
 
 
-def read_equivalent(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
+def read_equivalent(
+    mended: Collection[str] = (), path: Path = EQUIVALENT_FILE
+) -> Mapping[str, str]:
     """By a mutant's name, why no program can differ; each was written by a person, and read by one.
 
-    Several mutants with one reason stand under it.
+    Several mutants with one reason stand under it. A reason that names a defect, as in `(defect
+    cross-no-engine)`, holds where the defect is not ``mended``.
     """
-    return _reasons(path, "equivalent")
+    return _reasons(path, "equivalent", mended)
 
 
-def read_out_of_reach(path: Path = EQUIVALENT_FILE) -> Mapping[str, str]:
-    """By a mutant's name, why no case and no call that the corpus asks can find it."""
-    return _reasons(path, "out_of_reach")
+def read_out_of_reach(
+    mended: Collection[str] = (), path: Path = EQUIVALENT_FILE
+) -> Mapping[str, str]:
+    """By a mutant's name, why no case and no call that the corpus asks can find it; as above."""
+    return _reasons(path, "out_of_reach", mended)
 
 
-def _reasons(path: Path, table: str) -> Mapping[str, str]:
+def _reasons(path: Path, table: str, mended: Collection[str]) -> Mapping[str, str]:
     groups = tomllib.loads(path.read_text(encoding="utf-8"))[table]
-    return {name: group["why"] for group in groups for name in group["mutants"]}
+    return {
+        name: group["why"]
+        for group in groups
+        if not set(_DEFECT.findall(group["why"])) & set(mended)
+        for name in group["mutants"]
+    }
 
 
 def _row(each: Outcome) -> dict[str, Any]:

@@ -103,14 +103,14 @@ class _RayWorker(Worker):
             if self.events[0]["event"] == "silent":
                 raise WorkerTimeout(self.events.popleft()["stage"])
             if self.events[0]["event"] == "died":
-                await self._refuse_a_lost_node()
+                await self.refuse_a_lost_node()
                 raise WorkerDied(self.events[0]["code"], self.events[0]["stage"])
         except WorkerLost:
             self._launcher.tell_lost(self._seat)
             raise
         return self.events.popleft()
 
-    async def _refuse_a_lost_node(self) -> None:
+    async def refuse_a_lost_node(self) -> None:
         """Raise WorkerLost where a worker ended with its node, and not by what it did.
 
         Ray looks every second whether a node is there, and ends first the worker, then the seat.
@@ -217,7 +217,11 @@ class RayLauncher:
                     forked=setup.forked,
                     foreign=setup.is_foreign,
                 )
-                await _answer(begun, _START_TIMEOUT_S)
+                try:
+                    await _answer(begun, _START_TIMEOUT_S)
+                except RayTaskError:  # a node that ends removes the files that it starts from
+                    await worker.refuse_a_lost_node()
+                    raise
                 ready = await worker.until_ready(_START_TIMEOUT_S)
             except WorkerLost:
                 self.tell_lost(seat)

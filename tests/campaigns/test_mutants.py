@@ -98,7 +98,8 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
     listed = tmp_path / "equivalent.toml"
     listed.write_text(f'[[equivalent]]\nwhy = "the same"\nmutants = ["{equal.name}"]\n')
     monkeypatch.setattr(
-        "harness.campaigns.mutant_report.read_equivalent", lambda: read_equivalent(listed)
+        "harness.campaigns.mutant_report.read_equivalent",
+        lambda mended: read_equivalent(mended, listed),
     )
     report = report_of("a file", (found, equal, alive), ledger, complete=True)
     assert [each.mutant for each in report.survivors] == [alive]
@@ -108,12 +109,23 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
     assert "the same" in page
 
 
+def test_a_reason_that_names_a_defect_says_nothing_of_a_file_where_it_is_mended(tmp_path):
+    listed = tmp_path / "equivalent.toml"
+    listed.write_text(
+        '[[equivalent]]\nwhy = "The release raises before (defect a-b)."\nmutants = ["f-1"]\n'
+        '[[equivalent]]\nwhy = "Nobody reads it."\nmutants = ["f-2"]\n'
+    )
+    assert set(read_equivalent((), listed)) == {"f-1", "f-2"}
+    assert set(read_equivalent({"a-b", "c"}, listed)) == {"f-2"}
+
+
 def test_a_survivor_that_is_out_of_reach_still_counts_and_is_told_with_its_reason(
     tmp_path, monkeypatch
 ):
     away, alive = mutants_of("f(a, b)\ng(1)")[:2]
     monkeypatch.setattr(
-        "harness.campaigns.mutant_report.read_out_of_reach", lambda: {away.name: "nobody calls it"}
+        "harness.campaigns.mutant_report.read_out_of_reach",
+        lambda mended: {away.name: "nobody calls it"},
     )
     report = report_of("a file", (away, alive), Ledger(), complete=True)
     assert [each.mutant for each in report.survivors] == [away, alive]
