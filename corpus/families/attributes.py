@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
-from corpus.children import PLAIN, Segment
+from corpus.children import NON_PERSISTENT, PLAIN, Segment
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -212,12 +212,46 @@ def names_that_collide_without_dots() -> Program:
     wiring=True,
 )
 def one_name_with_two_values() -> Program:
-    builder = SplitBuilder()
-    x = builder.input("x", 2, 8)
     first, second = (torch.nn.Parameter(torch.randn(8)) for _ in range(2))
-    made = builder.fallback(lambda a, w: a * w, x, attributes={"weight": first})
+    return _one_name("weight", first, second)
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two fallbacks with other buffers under one name, one of them kept in no state dict",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def one_name_with_two_buffers() -> Program:
+    values = torch.randn(8), torch.randn(8)
+    return _one_name("layer.scale", *values, kinds=("", NON_PERSISTENT))
+
+
+@case(
+    Family.ATTRIBUTES,
+    catches="two fallbacks with other plain tensors under one name, which are no state",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def one_name_with_two_plain_tensors() -> Program:
+    return _one_name("scale", torch.randn(8), torch.randn(8), kinds=(PLAIN, PLAIN))
+
+
+def _one_name(
+    path: str, first: torch.Tensor, second: torch.Tensor, kinds: tuple[str, str] = ("", "")
+) -> Program:
+    """Two fallbacks that each hold a tensor under this path, of kinds as of `trace_child`."""
+    builder = SplitBuilder()
+    made = builder.fallback(
+        lambda a, w: a * w,
+        builder.input("x", 2, 8),
+        attributes={path: first},
+        kinds={path: kinds[0]},
+    )
     engine = builder.engine(lambda a: a + 1, made)
-    last = builder.fallback(lambda a, w: a - w, engine, attributes={"weight": second})
+    last = builder.fallback(
+        lambda a, w: a - w, engine, attributes={path: second}, kinds={path: kinds[1]}
+    )
     return Program(floats((2, 8)), split=builder.finish(last))
 
 

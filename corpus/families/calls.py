@@ -152,6 +152,22 @@ def fallback_with_a_child() -> Program:
 
 @case(
     Family.CALLS,
+    catches="a fallback whose own child reads a weight, which its parent has under a longer name",
+    origin=Origin.HANDMADE,
+    wiring=True,
+)
+def weight_of_the_child_of_a_fallback() -> Program:
+    builder = SplitBuilder()
+    engine = builder.engine(lambda a: a + 1, builder.input("x", 2, 8))
+    weight = {"weight": torch.nn.Parameter(torch.randn(8))}
+    scaled = builder.fallback(
+        lambda a, w: torch.relu(a) * w, engine, attributes=weight, nested=True
+    )
+    return Program(floats((2, 8)), split=builder.finish(scaled))
+
+
+@case(
+    Family.CALLS,
     catches="ops of the parent's own between its children, which no pass may touch",
     origin=Origin.HANDMADE,
     wiring=True,

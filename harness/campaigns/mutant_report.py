@@ -163,7 +163,8 @@ def read_equivalent(
     """By a mutant's name, why no program can differ; each was written by a person, and read by one.
 
     Several mutants with one reason stand under it. A reason that names a defect, as in `(defect
-    cross-no-engine)`, holds where the defect is not ``mended``.
+    cross-no-engine)`, holds where the defect is not ``mended``; one beside which `mended = true`
+    stands holds in the mended release alone.
     """
     return _reasons(path, "equivalent", mended)
 
@@ -180,7 +181,8 @@ def _reasons(path: Path, table: str, mended: Collection[str]) -> Mapping[str, st
     return {
         name: group["why"]
         for group in groups
-        if not set(_DEFECT.findall(group["why"])) & set(mended)
+        if not (set(_DEFECT.findall(group["why"])) & set(mended))
+        and (mended or not group.get("mended"))
         for name in group["mutants"]
     }
 

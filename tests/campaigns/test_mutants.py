@@ -109,14 +109,18 @@ def test_a_survivor_is_told_with_its_difference_and_counts_unless_it_is_listed_a
     assert "the same" in page
 
 
-def test_a_reason_that_names_a_defect_says_nothing_of_a_file_where_it_is_mended(tmp_path):
+def test_a_reason_holds_where_the_defect_that_it_names_is_not_mended_or_in_the_mended_release_alone(
+    tmp_path,
+):
     listed = tmp_path / "equivalent.toml"
     listed.write_text(
         '[[equivalent]]\nwhy = "The release raises before (defect a-b)."\nmutants = ["f-1"]\n'
         '[[equivalent]]\nwhy = "Nobody reads it."\nmutants = ["f-2"]\n'
+        '[[equivalent]]\nwhy = "A mend does it."\nmended = true\nmutants = ["f-3"]\n'
     )
     assert set(read_equivalent((), listed)) == {"f-1", "f-2"}
-    assert set(read_equivalent({"a-b", "c"}, listed)) == {"f-2"}
+    assert set(read_equivalent({"c"}, listed)) == {"f-1", "f-2", "f-3"}
+    assert set(read_equivalent({"a-b", "c"}, listed)) == {"f-2", "f-3"}
 
 
 def test_a_survivor_that_is_out_of_reach_still_counts_and_is_told_with_its_reason(
