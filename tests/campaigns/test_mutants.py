@@ -7,13 +7,22 @@ import pytest
 
 from harness.base.errors import ExitCode, SurroundingsError, UsageError
 from harness.campaigns import own_mutants
-from harness.campaigns.mutant_report import read_equivalent, report_of
+from harness.campaigns.mutant_report import read_equivalent, read_out_of_reach, report_of
 from harness.campaigns.mutants import Found, Ledger, MutantCampaign
 from harness.campaigns.mutation import Mutant, Operator, mutants_of
 from harness.catalogue.releases import EXPORTER_MODULE
 from harness.cli import mutating
+from harness.mends.all import MENDS
+from harness.mends.mend import mended
+from harness.subjects.mended import files_of
 from tests.commands import harness
 
+ALIVE_IN = (
+    EXPORTER_MODULE,
+    "torch_tensorrt/_compile.py",
+    "torch_tensorrt/dynamo/lowering/_buffer_lifting.py",
+    "torch_tensorrt/dynamo/partitioning/_adjacency_partitioner.py",
+)
 WIRE = ("submodule_inputs[idx]", "submodule_inputs[-1 - idx]")
 
 
@@ -121,6 +130,15 @@ def test_a_reason_holds_where_the_defect_that_it_names_is_not_mended_or_in_the_m
     assert set(read_equivalent((), listed)) == {"f-1", "f-2"}
     assert set(read_equivalent({"c"}, listed)) == {"f-1", "f-2", "f-3"}
     assert set(read_equivalent({"a-b", "c"}, listed)) == {"f-2", "f-3"}
+
+
+def test_every_reason_is_of_a_mutant_of_the_newest_release_or_of_it_mended(toolchain):
+    read, _ = files_of("2.14.0", toolchain)
+    after = mended(read, MENDS)
+    texts = [text for name in ALIVE_IN for text in (read(name), after.get(name)) if text]
+    there = {mutant.name for text in texts for mutant in mutants_of(text)}
+    everywhere = {"no defect"}
+    assert {*read_equivalent(everywhere), *read_out_of_reach(everywhere)} <= there
 
 
 def test_a_survivor_that_is_out_of_reach_still_counts_and_is_told_with_its_reason(
