@@ -44,6 +44,29 @@ def star_arguments_of_a_dynamic_batch() -> Program:
     )
 
 
+class OneAndStar(torch.nn.Module):
+    def forward(self, scale: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+        first, second = tensors
+        return torch.relu(first * scale - second) * 2 + second
+
+
+@case(
+    Family.INTERFACES,
+    catches="an argument before `*args`, which alone are of a dynamic batch: shapes in wrong order",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+)
+def one_argument_before_star_arguments() -> Program:
+    rows = torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        floats((8,), (DYNAMIC, 8), (DYNAMIC, 8)),
+        model=OneAndStar(),
+        dynamic_shapes=({}, ({0: rows}, {0: rows})),
+        bounds=BOUNDS,
+    )
+
+
 class StarKeywords(torch.nn.Module):
     def forward(self, x: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
         return torch.relu((x + named["shift"]) * named["scale"]) - named["shift"]

@@ -164,6 +164,22 @@ def fraction_into_an_engine() -> Program:
     return Program(_with_float, model=TimesItem())
 
 
+class TimesPlaceOfTheLargest(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        positive = torch.relu(x + 1)
+        return (positive - 1) * torch.argmax(positive).item()
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a whole number that a fallback gives an engine beside a tensor: an item of its outputs",
+    fallback=[RELU, "aten.argmax.default", *ITEM],
+    wiring=True,
+)
+def item_beside_a_tensor_into_an_engine() -> Program:
+    return Program(floats((4, 8)), model=TimesPlaceOfTheLargest())
+
+
 class UpToItem(torch.nn.Module):
     def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
         rows = cast(int, count.item())

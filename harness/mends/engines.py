@@ -152,19 +152,22 @@ NUMBERS = Mend(
         """What metadata say of an argument; nothing of an engine's output, which is a tensor."""
         if not isinstance(argument, torch.fx.Node):
             return argument
-        source = argument
+        source, places = argument, []
         while source.target is operator.getitem:
-            source = source.args[0]
+            source, place = source.args
+            places.insert(0, place)
         if "_run_on_acc" in str(source.target) or "execute_engine" in str(source.target):
             return None
-        if argument.op == "call_module" and "val" not in argument.meta:
-            result = next(
-                node.args[0]
-                for node in gm.get_submodule(argument.target).graph.nodes
-                if node.op == "output"
-            )
-            return result.meta.get("val") if isinstance(result, torch.fx.Node) else result
-        return argument.meta.get("val")
+        if source.op != "call_module" or "val" in argument.meta:
+            return argument.meta.get("val")
+        value = next(
+            node.args[0]
+            for node in gm.get_submodule(source.target).graph.nodes
+            if node.op == "output"
+        )
+        for place in places:
+            value = value[place]
+        return value.meta.get("val") if isinstance(value, torch.fx.Node) else value
 
 
     def _tensors_alone(gm, call):
