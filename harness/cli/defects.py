@@ -272,6 +272,8 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
     if mend is not None:
         names = ",".join((name, *mend.goes_with))
         tell(f"  {'mend:':12} {PROGRAM} mend --only {names}: {mend.idea}")
+        if name in mend.in_part:
+            tell(f"  {'not mended:':12} {mend.uncovered}")
         if judged := read_judged().get(mend.name):
             tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
         if work := read_work().get(mend.name):

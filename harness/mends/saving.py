@@ -86,7 +86,9 @@ STAR = Mend(
     "Shapes that fit are handed on as they came. It costs nothing.",
     test="A model that takes *args of a dynamic batch, and one with an argument before them: "
     "save with the dynamic_shapes that torch.export took, by both exporters.",
-    uncovered="**kwargs, and *args in front of keywords.",
+    uncovered="**kwargs, and *args in front of keywords; and who gives such shapes to torch.export "
+    "of a compiled module, in place of to save().",
+    in_part=("star-arguments-shapes",),
     patches=(
         Patch(
             edits=(
