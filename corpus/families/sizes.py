@@ -172,7 +172,7 @@ class TimesPlaceOfTheLargest(torch.nn.Module):
 
 @case(
     Family.DYNAMIC_SHAPES,
-    catches="a whole number that a fallback gives an engine beside a tensor: an item of its outputs",
+    catches="a whole number that a fallback gives an engine beside a tensor, as one of its outputs",
     fallback=[RELU, "aten.argmax.default", *ITEM],
     wiring=True,
 )

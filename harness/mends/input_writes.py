@@ -22,10 +22,10 @@ WRITTEN = Mend(
     "each copy as the mutation that it is. It costs the copies that the model itself makes.",
     test="A model that overwrites an input, one that writes to a slice of one, and one that "
     "writes to two inputs and returns one: the caller's tensors, in memory and by every save.",
-    uncovered="torch.compile's backend and cross_compile_for_windows, which lower by themselves; and "
-    "the module of a saved program that has state, given to save(retrace=False), into whose state "
-    "torch copies (input-write-without-metadata). An input that is written and returned is returned "
-    "as a tensor of the same values, and not as the caller's own.",
+    uncovered="torch.compile's backend and cross_compile_for_windows, which lower by themselves; "
+    "and the module of a saved program that has state, given to save(retrace=False), into whose "
+    "state torch copies (input-write-without-metadata). An input that is written and returned is "
+    "returned as a tensor of the same values, and not as the caller's own.",
     in_part=("input-write-without-metadata",),
     patches=(
         Patch(

@@ -31,8 +31,8 @@ class Mend:
 
     ``idea`` says what is changed, why there, and what it costs; ``uncovered`` what it does not
     reach; ``test`` which test upstream should add. ``goes_with`` are other defects, which its
-    cases meet once it is in: they are right with the mends of these alone. Those of ``defects`` that
-    some call still shows with all mends in are ``in_part``, and ``uncovered`` says where.
+    cases meet once it is in: they are right with the mends of these alone. ``in_part`` are those of
+    ``defects`` that some call still shows with all mends in, and ``uncovered`` says where.
     """
 
     defects: tuple[str, ...]
