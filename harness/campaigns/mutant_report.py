@@ -121,7 +121,8 @@ def report_of(
     """What became of each mutant.
 
     Args:
-        mended: the defects that are mended in the file. A reason that names one says nothing of it.
+        mended: the defects that are mended in the file, none for a release's own; which reasons
+            hold then, `read_equivalent` says.
     """
     equivalent, out_of_reach = read_equivalent(mended), read_out_of_reach(mended)
     outcomes = tuple(

@@ -105,8 +105,8 @@ def mutants_command(
             complete = complete and spent.complete
     whose = f"the mended {mended}" if mended else release
     title = f"{whose}'s {Path(file).name}"
-    gone = {name for mend in MENDS for name in mend.defects if name not in mend.in_part}
-    return _told(report_of(title, mutants, campaign.ledger, complete, gone if mended else ()), out)
+    gone = {name for mend in MENDS if mended for name in mend.defects if name not in mend.in_part}
+    return _told(report_of(title, mutants, campaign.ledger, complete, gone), out)
 
 
 def _told(report: MutantReport, out: Path) -> int:

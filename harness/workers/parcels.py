@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.toolchain.cache import PACKAGES, SHIPPED, guarded, locked, workspace
+from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.fingerprint import digest_of_content
 
 _CHUNK_BYTES: Final = 32 * 1024 * 1024
@@ -128,3 +130,14 @@ class _Joined(io.RawIOBase):
         buffer[:count] = self._left[:count]
         self._left = self._left[count:]
         return count
+
+
+def own_sources(folder: Path) -> Path:
+    """A copy of this program alone, which travels to each machine that runs a part of it."""
+    for name in ("harness", "corpus"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT_ROOT / name, folder / name, ignore=ignored)
+    project = PROJECT_ROOT / "pyproject.toml"
+    if project.is_file():
+        shutil.copy(project, folder)
+    return folder

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import socket
 import tempfile
 import time
@@ -26,8 +25,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskErro
 
 from harness.base.errors import SurroundingsError
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
-from harness.workers.parcels import Parcel, parcel_of
+from harness.workers.parcels import Parcel, own_sources, parcel_of
 from harness.workers.process import (
     Setup,
     Worker,
@@ -111,7 +109,7 @@ class _RayWorker(Worker):
         return self.events.popleft()
 
     async def refuse_a_lost_node(self) -> None:
-        """Raise WorkerLost where a worker ended with its node, and not by what it did.
+        """Raise WorkerLost where a worker ended with its node, or did not start on it.
 
         Ray looks every second whether a node is there, and ends first the worker, then the seat.
         """
@@ -354,7 +352,7 @@ def joined(address: str, toolchain: Toolchain) -> Iterator[RayLauncher]:
         SurroundingsError: there is no such cluster.
     """
     with tempfile.TemporaryDirectory(prefix="harness-sources-") as folder:
-        sources = _sources(Path(folder))
+        sources = own_sources(Path(folder))
         how: dict[str, Any] = {"address": address or "local"}
         environment: dict[str, Any] = {"working_dir": str(sources)}
         if not address:
@@ -391,14 +389,3 @@ _print: Final = ray_driver.print_to_stdstream
 def _on_stderr(data: Mapping[str, Any], ignore_prefix: bool) -> None:
     """What Ray says of nodes that die; it would say that on stdout, amid a command's answer."""
     _print({**data, "is_err": True}, ignore_prefix)
-
-
-def _sources(folder: Path) -> Path:
-    """A copy of this program alone, which Ray takes to each node once."""
-    for name in ("harness", "corpus"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT_ROOT / name, folder / name, ignore=ignored)
-    project = PROJECT_ROOT / "pyproject.toml"
-    if project.is_file():
-        shutil.copy(project, folder)
-    return folder

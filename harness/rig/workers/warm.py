@@ -77,9 +77,8 @@ class _Server:
         """Fork for one who asks; kill the fork if he is gone, and tell him how it ended."""
         _, given, _, _ = socket.recv_fds(asking, 1, 3)
         asked = json.loads(asking.makefile().readline())
-        if threads > 1 or (why := self._why_none(asked)):
-            told = f"{threads} threads" if threads > 1 else why
-            print(f"no fork for {' '.join(asked['words'])}: {told}", file=sys.stderr, flush=True)
+        if why := self._why_none(asked, threads):
+            print(f"no fork for {' '.join(asked['words'])}: {why}", file=sys.stderr, flush=True)
             asking.sendall(b"start\n")
             return
         worker = os.fork()
@@ -98,8 +97,10 @@ class _Server:
             _, status = os.waitpid(worker, 0)
         asking.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
-    def _why_none(self, asked: Mapping[str, Any]) -> str:
-        """Why who asks cannot have a fork; empty where he can."""
+    def _why_none(self, asked: Mapping[str, Any], threads: int) -> str:
+        """Why who asks cannot have a fork of a process with so many threads; empty where he can."""
+        if threads > 1:
+            return f"{threads} threads"
         if (asked["python"], asked["root"]) != (sys.executable, str(ROOT)):
             return f"it is of {asked['python']} and {asked['root']}"
         seed = {"PYTHONHASHSEED": os.environ["PYTHONHASHSEED"]}  # who names none takes any
