@@ -189,6 +189,33 @@ def numbers_by_keyword_of_a_dynamic_batch() -> Program:
     )
 
 
+class Tempered(torch.nn.Module):
+    def forward(self, logits: torch.Tensor, *, temperature: torch.Tensor) -> torch.Tensor:
+        return torch.relu(logits * temperature + 1) - temperature
+
+
+def _with_temperature(generator: torch.Generator, size: int | None) -> Inputs:
+    logits = torch.randn(dynamic_size(size), 8, generator=generator)
+    return Inputs((logits,), {"temperature": torch.rand((), generator=generator)})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a tensor without dimensions by keyword: its shape `()` is taken for that of no input",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+)
+def temperature_by_keyword() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _with_temperature,
+        model=Tempered(),
+        dynamic_shapes=({0: rows}, ()),
+        bounds=BOUNDS,
+    )
+
+
 class NoInputs(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()

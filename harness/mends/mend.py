@@ -31,8 +31,9 @@ class Mend:
 
     ``idea`` says what is changed, why there, and what it costs; ``uncovered`` what it does not
     reach; ``test`` which test upstream should add. ``goes_with`` are other defects, which its
-    cases meet once it is in: they are right with the mends of these alone. ``in_part`` are those of
-    ``defects`` that some call still shows with all mends in, and ``uncovered`` says where.
+    cases meet once it is in, some in silence where they raised before: the mends of these go into
+    a release with it. ``in_part`` are those of ``defects`` that some call still shows with all
+    mends in, and ``uncovered`` says where.
     """
 
     defects: tuple[str, ...]
@@ -48,11 +49,9 @@ class Mend:
         return self.defects[0]
 
     @property
-    def limits(self) -> str:
-        """What it does not reach, and which mends go with it; empty if it mends all by itself."""
-        names = " and ".join(self.goes_with)
-        others = f"With this mend alone its cases meet {names} next: mend {names}, too."
-        return " ".join(filter(None, (self.uncovered, names and others)))
+    def is_whole(self) -> bool:
+        """Whether it leaves nothing of its defects, and needs no other mend."""
+        return not self.uncovered and not self.goes_with
 
 
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:

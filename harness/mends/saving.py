@@ -68,7 +68,7 @@ def _one_a_tensor(dynamic_shapes, args):
     if dynamic_shapes is None or len(shapes) == len(args):
         return dynamic_shapes
     *named, last = shapes
-    if isinstance(last, (tuple, list)) and len(named) + len(last) == len(args):
+    if isinstance(last, tuple) and len(named) + len(last) == len(args):
         return (*named, *last)
     return dynamic_shapes
 '''

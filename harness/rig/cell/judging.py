@@ -107,7 +107,11 @@ def about_loaded(prepared: PreparedCase, route: Route, back: RoundTrip) -> Answe
         {
             **of_program,
             Oracle.VALUES: lambda: _program_values(prepared, route, back),
-            Oracle.SIGNATURE: also(Oracle.SIGNATURE, lambda: _refusal(prepared, route, back)),
+            Oracle.SIGNATURE: also(
+                Oracle.SIGNATURE,
+                lambda: _refusal(prepared, route, back),
+                lambda: _writes(back),
+            ),
             Oracle.STATE: also(
                 Oracle.STATE,
                 lambda: _state_of_module(prepared, route, back),
@@ -335,6 +339,11 @@ def _refusal(prepared: PreparedCase, route: Route, back: RoundTrip) -> Iterator[
     refuses = prepared.captured.program.shapes_for_save is None or route.row.gives_shapes
     if refuses and back.results is not None and prepared.over is not None:
         yield from signature.check_refusal(back.callable, prepared.over)
+
+
+def _writes(back: RoundTrip) -> Iterator[Finding]:
+    if back.results is not None and back.reloaded is not None:
+        yield from signature.check_writes(back.reloaded, len(back.results.state))
 
 
 def _state(prepared: PreparedCase, route: Route) -> state.ExpectedState:

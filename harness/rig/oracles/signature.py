@@ -1,4 +1,5 @@
-"""The signature oracle: a program is called as the model is, and refuses sizes out of bounds."""
+"""The signature oracle: a program is called as the model is, refuses sizes out of bounds, and tells
+what it writes to."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils._sympy.numbers import int_oo
 
 from corpus.case import Inputs
-from harness.rig.engines.writes import declared_writes
+from harness.rig.engines.writes import declared_writes, writes_of
 from harness.rig.oracles.finding import Finding
 from harness.wire.vocabulary import Stage
 
@@ -126,6 +127,28 @@ def _check_ranges(
             yield Finding(
                 stage, "another lower bound", f"{symbol} from {held.lower}, should be {should}"
             )
+
+
+def check_writes(program: ExportedProgram, changed: int) -> Iterator[Finding]:
+    """A finding if calls change more parameters and buffers than the program says it writes.
+
+    It says so by its signature, or by an op of its graph whose schema writes. Whoever transforms a
+    program, or runs it by another runtime, knows of no other write.
+
+    Args:
+        changed: how many of its parameters and buffers some calls changed.
+    """
+    lifted = {
+        f"its input {spec.arg.name}": str(spec.target)
+        for spec in program.graph_signature.input_specs
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)
+    }
+    told = {*declared_writes(program.graph_signature)}
+    told |= {lifted.get(write.target, "") for write in writes_of(program.graph_module)}
+    told &= {*lifted.values()}
+    if changed > len(told):
+        detail = f"{len(told)} of {changed} writes are told"
+        yield Finding(Stage.RUN, "state is written, and nothing tells of it", detail)
 
 
 def check_refusal(module: Any, over: Inputs) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
+from torch.export.graph_signature import OutputKind
 
 from corpus.case import Inputs
 from harness.rig.oracles import signature
@@ -133,6 +134,21 @@ def test_a_buffer_whose_update_is_declared_twice_is_found():
     outputs.insert(0, outputs[0])
     found = kinds(program, expected, bounds=None)
     assert found == {"an update of one tensor is declared more than once"}
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_a_write_is_told_by_an_op_of_the_graph_or_by_the_signature(decomposed):
+    program = torch.export.export(Counting(), (ONE,))
+    program = program.run_decompositions() if decomposed else program
+    assert list(signature.check_writes(program, changed=1)) == []
+
+
+def test_a_write_of_which_neither_graph_nor_signature_tells_is_found():
+    program = torch.export.export(Counting(), (ONE,)).run_decompositions()
+    outputs = program.graph_signature.output_specs
+    outputs[0] = dataclasses.replace(outputs[0], kind=OutputKind.USER_OUTPUT, target=None)
+    (found,) = signature.check_writes(program, changed=1)
+    assert (found.stage, found.kind) == (Stage.RUN, "state is written, and nothing tells of it")
 
 
 class Masked(torch.nn.Module):
