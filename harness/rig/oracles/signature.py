@@ -138,6 +138,8 @@ def check_writes(program: ExportedProgram, changed: int) -> Iterator[Finding]:
     Args:
         changed: how many of its parameters and buffers some calls changed.
     """
+    if not changed:
+        return
     lifted = {
         f"its input {spec.arg.name}": str(spec.target)
         for spec in program.graph_signature.input_specs
