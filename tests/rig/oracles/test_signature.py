@@ -143,10 +143,11 @@ def test_a_write_is_told_by_an_op_of_the_graph_or_by_the_signature(decomposed):
     assert list(signature.check_writes(program, changed=1)) == []
 
 
-def test_a_write_of_which_neither_graph_nor_signature_tells_is_found():
+@pytest.mark.parametrize("kind", [OutputKind.USER_OUTPUT, OutputKind.USER_INPUT_MUTATION])
+def test_a_write_of_which_neither_graph_nor_signature_tells_is_found(kind):
     program = torch.export.export(Counting(), (ONE,)).run_decompositions()
     outputs = program.graph_signature.output_specs
-    outputs[0] = dataclasses.replace(outputs[0], kind=OutputKind.USER_OUTPUT, target=None)
+    outputs[0] = dataclasses.replace(outputs[0], kind=kind)
     (found,) = signature.check_writes(program, changed=1)
     assert (found.stage, found.kind) == (Stage.RUN, "state is written, and nothing tells of it")
 
