@@ -94,6 +94,26 @@ def global_partitioner_dynamic() -> Program:
     )
 
 
+class ScaledByItsSize(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x * x.shape[0]) + x.shape[0]
+
+
+@case(
+    Family.SETTINGS,
+    catches="a size that one engine computes and another one reads, by the global partitioner",
+    fallback=[RELU],
+    wiring=True,
+    settings={"use_fast_partitioner": False},
+    lanes=PACKAGE,
+    dynamic=True,
+)
+def global_partitioner_size() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=ScaledByItsSize(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
 @case(
     Family.SETTINGS,
     catches="weights that ops left outside of all children read, by the global partitioner",

@@ -10,8 +10,10 @@ from typing import Any
 from corpus.case import vary
 from corpus.families.alternating_relu import RELU, relu_four_steps, relu_once
 from corpus.families.attributes import two_mutated_buffers
+from corpus.families.branches import cond_in_fallback
 from corpus.families.interfaces import no_output_at_all
 from corpus.families.multi_output_engines import chunk_halves
+from corpus.families.settings import global_partitioner_size
 from corpus.families.shared_values import residual_over_a_fallback
 from corpus.families.writes_to_inputs import input_read_before_a_fallback_writes_it
 
@@ -27,6 +29,8 @@ vary(chunk_halves, "global-partitioner", GLOBAL)
 vary(residual_over_a_fallback, "global-partitioner", GLOBAL)
 vary(relu_four_steps, "global-partitioner", GLOBAL, full=True)
 vary(input_read_before_a_fallback_writes_it, "global-partitioner", GLOBAL)
+vary(cond_in_fallback, "global-partitioner", GLOBAL)
+vary(global_partitioner_size, "read-by-pytorch", fallback=(RELU, "aten.sym_size.int"))
 
 EVERYTHING: dict[str, Any] = {"require_full_compilation": True, "torch_executed_ops": set()}
 vary(relu_once, "full-compilation", EVERYTHING)

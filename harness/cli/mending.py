@@ -41,7 +41,9 @@ def mend_command(
     checkout: Annotated[
         Path | None, typer.Option(help="A Torch-TensorRT working tree, in place of a release.")
     ] = None,
-    only: Annotated[str, typer.Option(help="Mends of these defects, by id, with those that go with them.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Mends of these defects, by id, with those that go with them.")
+    ] = "",
     out: Annotated[Path, typer.Option(help="Where the mended files and the diff go.")] = (
         option.RESULTS / "mended"
     ),

@@ -32,7 +32,9 @@ Like = Annotated[
 Mended = Annotated[
     str, typer.Option(help="A release with the mends of its files in it; 2.14.0 has some.")
 ]
-Only = Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")]
+Only = Annotated[
+    str, typer.Option(help="With --mended: of these defects, by id, and those that go with them.")
+]
 CorpusPlaces = Annotated[
     list[str] | None,
     typer.Option(

@@ -48,11 +48,6 @@ class Mend:
     def name(self) -> str:
         return self.defects[0]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether it leaves nothing of its defects, and needs no other mend."""
-        return not self.uncovered and not self.goes_with
-
 
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     """The text of each file that ``mends`` change, with all of them in it.

@@ -135,4 +135,34 @@ EXPORTED = Mend(
     ),
 )
 
-SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED)
+BRANCHES = Mend(
+    defects=("branches-beside-engines",),
+    idea="The global partitioner takes no graph for a weight of an engine, and a child that is no "
+    "engine is left to PyTorch whichever partitioner was asked: by the global one these are the "
+    "branches and bodies of higher-order ops. It costs a look into a dictionary for each get_attr.",
+    test="A model with torch.cond, compiled with use_fast_partitioner=False: compare with eager.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "compile_module",
+                    "settings.use_fast_partitioner and '_run_on_acc' not in name",
+                    "'_run_on_acc' not in name",
+                ),
+            ),
+        ),
+        Patch(
+            file="torch_tensorrt/dynamo/partitioning/_global_partitioner.py",
+            edits=(
+                Edit(
+                    "TorchTensorRTOperatorSupport.is_node_supported",
+                    "node in CONVERTERS or node.op == 'get_attr'",
+                    "node in CONVERTERS or (node.op == 'get_attr' and node.target not in submodules)",
+                ),
+            ),
+        ),
+    ),
+)
+
+SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED, BRANCHES)

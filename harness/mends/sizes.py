@@ -128,6 +128,7 @@ OUTSIDE = Mend(
     "torch_executed_ops: compiled, saved by each call, and called with another batch.",
     uncovered="A size that depends on data, such as that of nonzero, and modules that were split "
     "by the partitioner alone: the mend stands behind compile's call of it.",
+    goes_with=("rows-for-outputs",),
     in_part=("size-comes-out-as-a-tensor",),
     patches=(
         Patch(
@@ -183,6 +184,8 @@ OUTSIDE = Mend(
                 continue
             left = tuple(returned[place] for place in kept)
             output.args = (left if len(left) > 1 else left[0],)
+            if "val" in call.meta:  # by the global partitioner
+                call.meta["val"] = torch.fx.node.map_arg(output.args[0], lambda n: n.meta["val"])
             engine.graph.eliminate_dead_code()
             engine.recompile()
         if changed:

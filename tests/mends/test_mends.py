@@ -84,8 +84,10 @@ def test_a_mend_that_does_not_fit_a_release_says_which_and_where(files_of):
         mended(files_of("2.10.0"), mends)
 
 
-#: What the graph lane sees: mends of the inliner, the exporter's other half.
-WHOLE = [mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if mend.is_whole]
+#: What the graph lane sees: mends of the inliner, the exporter's other half, that need no other.
+WHOLE = [
+    mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.uncovered and not mend.goes_with
+]
 #: They need the own partitioner of the package, or an engine in a fallback.
 PACKAGE_LANE_ALONE = {"rows-for-outputs", "engine-in-a-fallback-left-behind"}
 
