@@ -107,7 +107,9 @@ def run_command(
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="All cases, and all models through all packages: about an hour."),
+        typer.Option(
+            "--full", help="All cases, and all models through all packages: about an hour."
+        ),
     ] = False,
     corpus: option.CorpusPlaces = None,
     python: option.Python = "",

@@ -11,11 +11,13 @@ _MIXED = "if _is_mixed(self, node):\n    return _in_parts(self, node)\n$found"
 
 BESIDE_REALS = Mend(
     defects=("real-beside-complex",),
-    idea="A sum, a difference or a product of which one side alone is pairs of reals is written "
-    "part by part: a real side has no imaginary part, and a complex number has both. Two pairs "
-    "are added and multiplied as before. It costs a concatenation for each such op.",
-    test="1 - z, z + b and z * 1j of complex z and real b, and a complex buffer times a real "
-    "tensor, against eager.",
+    idea="A sum, a difference or a product of which one side at most is pairs of reals is written "
+    "part by part: a real side has no imaginary part, and a complex number has both. A quotient "
+    "by a complex number is the product with its inverse. Two pairs are added and multiplied as "
+    "before. It costs a concatenation for each such op.",
+    test="1 - z, z + b, z * 1j and z / 2j of complex z and real b, x + 1j * y of real x and y, and "
+    "a complex buffer times a real tensor, against eager.",
+    uncovered="A real tensor divided by a complex one, which compile() refuses.",
     patches=(
         Patch(
             file=_REWRITE,
@@ -30,27 +32,35 @@ BESIDE_REALS = Mend(
             added=(
                 '''
     def _is_mixed(rewriter, node):
-        """Whether one side of a sum or a product is pairs of reals, and the other one is not."""
+        """Whether not both sides are pairs of reals, and it is no pair that a number scales."""
         sides = node.args[:2]
         pairs = [isinstance(x, Node) and rewriter._is_complex_layout_node(x) for x in sides]
+        number = isinstance(sides[1], complex)
         if node.target is torch.ops.aten.div.Tensor or pairs.count(True) != 1:
-            return False
+            return number
         other = sides[pairs.index(False)]
         scales = node.target is torch.ops.aten.mul.Tensor and isinstance(other, (int, float))
         return not scales
 
 
     def _in_parts(rewriter, node):
-        """Write a sum, a difference or a product of pairs and of other values part by part."""
+        """Write it part by part: of a value and a complex number, or of pairs and other values."""
         aten = torch.ops.aten
-        first = isinstance(node.args[0], Node) and rewriter._is_complex_layout_node(node.args[0])
-        pair, other = node.args[:2] if first else node.args[1::-1]
+        pairs = [
+            isinstance(x, Node) and rewriter._is_complex_layout_node(x) for x in node.args[:2]
+        ]
+        first = not pairs[1]
+        value, other = node.args[:2] if first else node.args[1::-1]
+        other = 1 / other if node.target is aten.div.Tensor else other
         real, imaginary = other, 0
         if isinstance(other, complex):
             real, imaginary = other.real, other.imag
         with SubgraphBuilder(rewriter.gm.graph, node) as b:
-            re, im = rewriter._inline_select_re_im(b, pair)
-            if node.target is aten.mul.Tensor:
+            if any(pairs):
+                re, im = rewriter._inline_select_re_im(b, value)
+            else:
+                re, im = value, b(aten.zeros_like.default, value)
+            if node.target in (aten.mul.Tensor, aten.div.Tensor):
                 out_re, out_im = b(aten.mul.Tensor, re, real), b(aten.mul.Tensor, im, real)
                 if imaginary:
                     out_re = b(aten.sub.Tensor, out_re, b(aten.mul.Tensor, im, imaginary))

@@ -112,14 +112,21 @@ ADAPTERS = Mend(
                 dtype_ = complex_dtypes[node.name[: -len(suffix)]]
                 node.meta["val"] = pair.new_empty(pair.shape[:-1], dtype=dtype_)
             elif node.target in adapters and "val" not in node.meta:
-                source = node.args[0]
-                if "val" in source.meta:
-                    value = source.meta["val"]
-                else:  # what reads one of a piece's outputs has no value of its own
-                    value = source.args[0].meta["val"][source.args[1]]
+                value = _value_behind(gm, node.args[0])
                 if isinstance(value, (list, tuple)):
                     (value,) = value  # the only output of an engine
                 node.meta["val"] = node.target(value, *node.args[1:])
+    ''',
+                '''
+    def _value_behind(gm, node):
+        """What a node returns; a piece's output and the call of a fallback have no value yet."""
+        if "val" in node.meta:
+            return node.meta["val"]
+        if node.op == "call_module":
+            nodes = gm.get_submodule(node.target).graph.nodes
+            returned = next(each for each in nodes if each.op == "output").args[0]
+            return torch.fx.node.map_arg(returned, lambda each: each.meta["val"])
+        return _value_behind(gm, node.args[0])[node.args[1]]
     ''',
             ),
         ),

@@ -75,7 +75,8 @@ TRUNCATED = Mend(
 
 NOT_TRUNCATED = Mend(
     defects=("double-refused-by-its-engine",),
-    idea="Without truncate_double, an op that takes or returns float64 stays in PyTorch, as one "
+    idea="Without truncate_double, an op that takes or returns float64, be it as one of several "
+    "values, stays in PyTorch, as one "
     "of complex values does, where both partitioners ask for these. Such ops could not be called "
     "before; the cost is a split where one had been computed in float32 inside of an engine.",
     test="A float64 model compiled with the default settings: call it, and compare with eager.",
@@ -86,22 +87,24 @@ NOT_TRUNCATED = Mend(
                 Edit(
                     "TorchTensorRTOperatorSupport._has_complex_dtype",
                     "_dtype(node) in COMPLEX_DTYPES",
-                    "_dtype(node) in _types_without_engines()",
+                    "_returns_what_no_engine_takes(node)",
                 ),
                 Edit(
                     "TorchTensorRTOperatorSupport._has_complex_dtype",
                     "_dtype(arg) in COMPLEX_DTYPES",
-                    "_dtype(arg) in _types_without_engines()",
+                    "_returns_what_no_engine_takes(arg)",
                 ),
             ),
             added=(
                 '''
-    def _types_without_engines():
-        """The types that no engine takes or returns by the settings of this compilation."""
+    def _returns_what_no_engine_takes(node):
+        """Whether a value of it, or one of several, is of a type that engines do not have here."""
         settings = CONVERTERS.compilation_settings
-        if settings is not None and settings.truncate_double:
-            return tuple(COMPLEX_DTYPES)
-        return (*COMPLEX_DTYPES, torch.float64)
+        truncated = settings is not None and settings.truncate_double
+        types = (*COMPLEX_DTYPES,) if truncated else (*COMPLEX_DTYPES, torch.float64)
+        values = node.meta.get("val")
+        values = values if isinstance(values, (list, tuple)) else [values]
+        return any(getattr(each, "dtype", None) in types for each in values)
     ''',
             ),
         ),

@@ -17,7 +17,7 @@ SIZES_OF_THEIR_OWN = Mend(
     test="Two Inputs without names, with one range and with two, called with two sizes; and a "
     "model that adds the two up, which is then saved with these Inputs.",
     uncovered="Of three sizes of one range, of which the model takes two as equal, all three are "
-    "tied, as before. save() looks at no sizes within a list or a dictionary.",
+    "tied, as before.",
     patches=(
         Patch(
             file=_TRACER,
@@ -74,14 +74,22 @@ SIZES_OF_THEIR_OWN = Mend(
         nodes = module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ()
         values = {node.target: node.meta.get("val") for node in nodes if node.op == "placeholder"}
         chosen: dict[str, Any] = {}
-        for name, dims in shapes.items():
+        for name, dims in _sizes_within(shapes):
             value = values.get(name)
-            if not isinstance(value, torch.Tensor) or not isinstance(dims, dict):
-                continue
-            for axis, dim in dims.items():
+            for axis, dim in dims.items() if isinstance(value, torch.Tensor) else ():
                 size = value.shape[axis]
                 if isinstance(size, torch.SymInt) and dim.__name__.startswith("unnamed"):
                     dims[axis] = chosen.setdefault(str(size.node.expr), dim)
+
+
+    def _sizes_within(shapes: Any, name: str = "") -> Any:
+        """The sizes of each input by its placeholder's name, of those in containers, too."""
+        if isinstance(shapes, dict) and shapes and all(isinstance(key, int) for key in shapes):
+            yield name, shapes
+        elif isinstance(shapes, (dict, list, tuple)):
+            items = shapes.items() if isinstance(shapes, dict) else enumerate(shapes)
+            for key, each in items:
+                yield from _sizes_within(each, f"{name}_{key}" if name else str(key))
     ''',
             ),
         ),
@@ -174,52 +182,4 @@ NESTED = Mend(
     ),
 )
 
-FLAGS = Mend(
-    defects=("flag-made-a-tensor",),
-    idea="A flag stays beside the Input that is made of it, and is what the module is exported "
-    "with, as torch.export takes it: a constant. A number becomes a tensor as before, since a "
-    "later call may give another.",
-    test="forward(x, *, doubled=False) that asks `if doubled`.",
-    patches=(
-        Patch(
-            file=_UTILS,
-            edits=(
-                Edit(
-                    "prepare_inputs",
-                    "Input.from_tensor(torch.tensor(inputs), "
-                    "disable_memory_format_check=disable_memory_format_check)",
-                    "_with_its_flag($found, inputs)",
-                ),
-                Edit(
-                    "get_torch_tensor",
-                    "if input.is_shape_tensor: ...",
-                    """
-                    if getattr(input, "flag", None) is not None:
-                        return input.flag
-                    $found
-                    """,
-                ),
-            ),
-            added=(
-                '''
-    def _with_its_flag(described: Input, value: Any) -> Input:
-        """The Input that was made of a number, which keeps the value of a flag."""
-        described.flag = value if isinstance(value, bool) else None
-        return described
-    ''',
-            ),
-        ),
-        Patch(
-            file=_TRACER,
-            edits=(
-                Edit(
-                    "get_dynamic_shapes",
-                    "return dynamic_dims",
-                    'return dynamic_dims if getattr(input, "flag", None) is None else None',
-                ),
-            ),
-        ),
-    ),
-)
-
-MODULES_GIVEN = (SIZES_OF_THEIR_OWN, NESTED, FLAGS)
+MODULES_GIVEN = (SIZES_OF_THEIR_OWN, NESTED)

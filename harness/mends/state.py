@@ -224,7 +224,10 @@ IN_MEMORY = Mend(
     def _copies_into_buffers(buffers, values, written):
         """Lines of Python that give buffers their new values, all of which are read first."""
         own = ".clone()" if len(buffers) > 1 else ""
-        news = [f"_new_{at} = {written(value)}{own}" for at, value in enumerate(values)]
+        news = [
+            f"_new_{at} = ({name}.detach() if {name}.requires_grad else {name}){own}"
+            for at, name in enumerate(map(written, values))
+        ]
         copies = [
             f"self.get_buffer({name!r}).copy_(_new_{at})" for at, name in enumerate(buffers)
         ]
@@ -368,4 +371,32 @@ RETURNED = Mend(
     ),
 )
 
-STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD, NAMES, STRIDED, RETURNED)
+READ_ELSEWHERE = Mend(
+    defects=("old-cache-read-too-late",),
+    idea="A cache whose old rows are read by anything but the write is copied back, and is none for "
+    "an engine to write to in place: another piece may read it behind that engine. The write "
+    "gets the mark that the converters read. It costs a copy of such a cache.",
+    test="A model that multiplies its cache by a number that a fallback returns, and then writes "
+    "rows into it: call it twice.",
+    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "if will_alias and not new_value.users: ...",
+                    """
+                    if will_alias and {*new_value.args[0].users} != {new_value}:
+                        new_value.meta["_trt_no_kv_alias"] = True
+                        no_kv_alias_writes.append(new_value.name)
+                        will_alias = False
+                    $found
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+STATE = (READ_TWICE, PACKING, IN_MEMORY, TOLD, NAMES, STRIDED, RETURNED, READ_ELSEWHERE)

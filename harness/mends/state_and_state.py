@@ -43,18 +43,33 @@ PARAMETER = Mend(
 
 OLD_STATE = Mend(
     defects=("old-state-returned", "torch-state-in-turn"),
-    idea="State that is returned as it was before the call, or that becomes other state, is "
-    "cloned where the state's reads are put in. The model's own clone went in lowering, which "
-    "took the state for an input of which nobody keeps the old value. An input that becomes "
-    "state is cloned, too, without which torch.export.unflatten refuses the saved program. It "
-    "costs the copy that the model itself makes.",
-    test="A model that clones its state, overwrites it and returns the clone: in memory, and "
-    "saved by every call.",
-    uncovered="A view of the state that is returned, which a fallback makes.",
+    idea="The model's own clone of state that is copied back is kept. Lowering had removed it, "
+    "since it took the state for an input of which nobody keeps the old value. State that is "
+    "returned or becomes other state without a clone is cloned where the state's reads are put "
+    "in. An input that becomes state is cloned, too, without which torch.export.unflatten "
+    "refuses the saved program. It costs the copy that the model itself makes.",
+    test="A model that clones its state, overwrites it and returns the clone, or a slice of it: in "
+    "memory, and saved by every call.",
     patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/remove_input_alias_fixing_clones.py",
+            edits=(
+                Edit(
+                    "remove_input_alias_fixing_clones",
+                    "node.op == 'placeholder' and len(node.users) == 1 "
+                    "and list(node.users)[0].target == torch.ops.aten.clone.default",
+                    '$found and "_copied_back" not in node.meta',
+                ),
+            ),
+        ),
         Patch(
             file=_LIFTING,
             edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "copyback.append((new_value, buffer_name, replacement.name))",
+                    '$found\nreplacement.meta["_copied_back"] = True',
+                ),
                 Edit(
                     "inline_lifted_buffers_into_gm",
                     "gm.graph.lint()",

@@ -175,6 +175,7 @@ LAST_INDEX = Mend(
     defects=("last-index-written",),
     idea="A negative index is counted from the front before the slice from it to the next is "
     "made: of -1 the next is 0. It costs nothing.",
+    uncovered="An index that depends on data, of which nobody knows whether it is negative.",
     test="x[:, -1] = y.",
     patches=(
         Patch(
@@ -185,7 +186,7 @@ LAST_INDEX = Mend(
                     "src_tensor = torch.unsqueeze(src_tensor, dim)",
                     """
                     $found
-                    if index < 0:
+                    if isinstance(index, int) and index < 0:
                         index += input_tensor.shape[dim]
                     """,
                 ),

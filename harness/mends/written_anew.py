@@ -23,6 +23,8 @@ LOG_SOFTMAX = Mend(
                     "return torch.log(...)",
                     """
                     logits = x.to(torch.float) if half_to_float else x
+                    if 0 in logits.shape:
+                        return torch.empty_like(logits)
                     shifted = logits - torch.amax(logits, dim, keepdim=True)
                     return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
                     """,
@@ -157,7 +159,7 @@ ATTENTION = Mend(
                     """
                     allowed = attn_weight
                     $found
-                    if attn_mask is not None:
+                    if attn_mask is not None and 0 not in allowed.shape:
                         nothing = torch.amax(allowed, -1, keepdim=True) == float("-inf")
                         attn_weight = attn_weight.masked_fill(nothing, 0.0)
                     """,
