@@ -11,7 +11,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
-from corpus.families.caches import PACKAGE_ALONE
+from corpus.families.caches import HEADS, PACKAGE_ALONE, WIDTH, Cache
 from corpus.inputs import floats
 
 HALF = {"enable_autocast": True, "autocast_low_precision_type": torch.float16}
@@ -108,3 +108,46 @@ class LoudThenQuiet:
 )
 def loud_numbers_in_calibrated_autocast() -> Program:
     return Program(floats((2, 8)), model=Loud())
+
+
+class Written(Cache):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.keys[:, :, 2:4] = x
+        return torch.relu(self.keys * 2) > 1
+
+
+@case(
+    Family.TYPES,
+    catches="a cache, whose new rows are written into a cast of it",
+    fallback=[RELU],
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def cache_in_autocast() -> Program:
+    return Program(floats((1, HEADS, 2, WIDTH)), model=Written())
+
+
+class Divided(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(4, 4)
+
+    def forward(self, counts: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.project(counts / 8)) > 0
+
+
+def _counts(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randint(8, (2, 4), generator=generator),))
+
+
+@case(
+    Family.TYPES,
+    catches="a quotient of whole numbers, which is no float16, before a Linear that is",
+    fallback=[RELU],
+    eager_tolerance=1e-2,
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def whole_numbers_divided_in_autocast() -> Program:
+    return Program(_counts, model=Divided())

@@ -7,6 +7,8 @@ lane alone: the graph lane lowers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from corpus.case import Family, Inputs, Program, case
@@ -135,3 +137,59 @@ class Centred(torch.nn.Module):
 )
 def complex_mean_taken_away() -> Program:
     return Program(floats((3, 3, 2)), model=Centred())
+
+
+def _complex(*shapes: tuple[int, ...]) -> Callable[[torch.Generator, int | None], Inputs]:
+    def inputs(generator: torch.Generator, _: int | None) -> Inputs:
+        made = (torch.randn(each, generator=generator, dtype=torch.complex64) for each in shapes)
+        return Inputs(tuple(made))
+
+    return inputs
+
+
+class Filtered(torch.nn.Module):
+    def forward(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        return torch.fft.ifft(torch.fft.fft(x) * weights)
+
+
+@case(
+    Family.TYPES,
+    catches="a complex result out of a fallback, whose call has no value yet",
+    fallback=["aten._fft_c2c.default"],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_result_out_of_a_fallback() -> Program:
+    return Program(_complex((2, 4), (4,)), model=Filtered())
+
+
+class OverANumber(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x / (1 + 1j)
+
+
+@case(
+    Family.TYPES,
+    catches="a quotient by a complex number, done to each part by itself",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_over_a_complex_number() -> Program:
+    return Program(_complex((2, 4)), model=OverANumber())
+
+
+class OfTwoReals(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.exp(x + 1j * torch.relu(y))
+
+
+@case(
+    Family.TYPES,
+    catches="an imaginary part that is made by 1j, of a real tensor that is no pair",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_of_two_reals_by_1j() -> Program:
+    return Program(floats((2, 4), (2, 4)), model=OfTwoReals())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 
 from corpus.case import Family, Inputs, Program, case
@@ -39,8 +40,7 @@ def _described(given: Inputs, named: dict[str, Any]) -> Inputs:
         opt = tuple(tensor.shape)
         return package.Input(min_shape=low, opt_shape=opt, max_shape=high, **named)
 
-    kwargs = {name: described(each) for name, each in given.kwargs.items()}
-    return Inputs(tuple(map(described, given.args)), kwargs)
+    return Inputs(*pytree.tree_map(described, (given.args, dict(given.kwargs))))
 
 
 class Gate(torch.nn.Module):
@@ -81,6 +81,35 @@ def ranges_given_to_save() -> Program:
 )
 def ranges_given_to_save_beside_shapes() -> Program:
     return _gated(with_ranges_of_their_own)
+
+
+class GateInADictionary(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, given: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.relu(given["gate"] + 1) * x
+
+
+def _in_a_dictionary(generator: torch.Generator, size: int | None) -> Inputs:
+    x, gate = (torch.randn(dynamic_size(size), 8, generator=generator) for _ in range(2))
+    return Inputs((x,), {"given": {"gate": gate}})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a range in a dictionary that `save` is given as `Input`s, taken for another size",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def ranges_in_a_dictionary_given_to_save() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        _in_a_dictionary,
+        model=GateInADictionary(),
+        dynamic_shapes={"x": {0: rows}, "given": {"gate": {0: rows}}},
+        bounds=BOUNDS,
+        given_to_save=with_ranges_of_their_own,
+    )
 
 
 class Sums(torch.nn.Module):

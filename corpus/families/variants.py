@@ -13,6 +13,7 @@ from corpus.families.attributes import two_mutated_buffers
 from corpus.families.branches import cond_in_fallback
 from corpus.families.interfaces import no_output_at_all
 from corpus.families.multi_output_engines import chunk_halves
+from corpus.families.old_state import old_rows_read_by_a_later_piece
 from corpus.families.settings import global_partitioner_size
 from corpus.families.shared_values import residual_over_a_fallback
 from corpus.families.writes_to_inputs import input_read_before_a_fallback_writes_it
@@ -30,6 +31,7 @@ vary(residual_over_a_fallback, "global-partitioner", GLOBAL)
 vary(relu_four_steps, "global-partitioner", GLOBAL, full=True)
 vary(input_read_before_a_fallback_writes_it, "global-partitioner", GLOBAL)
 vary(cond_in_fallback, "global-partitioner", GLOBAL)
+vary(old_rows_read_by_a_later_piece, "by-pytorch", fallback=("aten.sin.default", "aten.mul.Tensor"))
 vary(global_partitioner_size, "read-by-pytorch", fallback=(RELU, "aten.sym_size.int"))
 
 EVERYTHING: dict[str, Any] = {"require_full_compilation": True, "torch_executed_ops": set()}

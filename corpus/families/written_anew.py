@@ -271,3 +271,26 @@ class Grouped(torch.nn.Module):
 )
 def grouped_attention_written_anew() -> Program:
     return Program(floats((1, 4, 3, 8), (1, 2, 3, 8)), model=Grouped())
+
+
+class RowAtAnIndex(torch.nn.Module):
+    def forward(self, x: torch.Tensor, row: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        table = x + 1
+        table[at.item()] = row  # type: ignore[call-overload]
+        return torch.relu(table) * 2
+
+
+def _row_and_index(generator: torch.Generator, _: int | None) -> Inputs:
+    x, row = torch.randn(4, 3, generator=generator), torch.randn(3, generator=generator)
+    return Inputs((x, row, torch.randint(1, 4, (), generator=generator)))
+
+
+@case(
+    Family.SLICE_WRITES,
+    catches="a row that is written at an index of data, whose sign nobody knows",
+    fallback=["aten.slice_scatter.default"],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def row_written_at_an_index_of_data() -> Program:
+    return Program(_row_and_index, model=RowAtAnIndex())

@@ -55,9 +55,9 @@ FLOATS_ALONE = Mend(
 
 WRITES = Mend(
     defects=("autocast-loses-writes",),
-    idea="An op that writes in place is left the tensor that it writes to, and so are the views that "
-    "it writes through, where they had been given a cast of it; what is written is cast to that "
-    "tensor's type. It costs nothing.",
+    idea="An op that writes in place is left the tensor that it writes to, and so are the views "
+    "that it writes through, where they had been given a cast of it; what is written is cast to "
+    "that tensor's type. It costs nothing.",
     test="A running mean and a KV cache, compiled with enable_autocast: call each twice.",
     goes_with=("autocast-casts-integers",),
     patches=(

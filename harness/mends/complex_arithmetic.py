@@ -18,6 +18,7 @@ BESIDE_REALS = Mend(
     test="1 - z, z + b, z * 1j and z / 2j of complex z and real b, x + 1j * y of real x and y, and "
     "a complex buffer times a real tensor, against eager.",
     uncovered="A real tensor divided by a complex one, which compile() refuses.",
+    goes_with=("complex-adapter-without-metadata",),
     patches=(
         Patch(
             file=_REWRITE,

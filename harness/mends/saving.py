@@ -158,7 +158,8 @@ BRANCHES = Mend(
                 Edit(
                     "TorchTensorRTOperatorSupport.is_node_supported",
                     "node in CONVERTERS or node.op == 'get_attr'",
-                    "node in CONVERTERS or (node.op == 'get_attr' and node.target not in submodules)",
+                    "node in CONVERTERS "
+                    "or (node.op == 'get_attr' and node.target not in submodules)",
                 ),
             ),
         ),

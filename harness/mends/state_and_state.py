@@ -181,4 +181,32 @@ ANY_LAYOUT = Mend(
     ),
 )
 
-STATE_AND_STATE = (PARAMETER, OLD_STATE, REPLACED, COMPLEX_STATE, ANY_LAYOUT)
+READ_ELSEWHERE = Mend(
+    defects=("old-cache-read-too-late",),
+    idea="A cache whose old rows are read by anything but the write is copied back, and is none "
+    "for an engine to write to in place: another piece may read it behind that engine. The write "
+    "gets the mark that the converters read. It costs a copy of such a cache.",
+    test="A model that multiplies its cache by a number that a fallback returns, and then writes "
+    "rows into it: call it twice.",
+    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
+    patches=(
+        Patch(
+            file=_LIFTING,
+            edits=(
+                Edit(
+                    "lift_mutated_buffers",
+                    "if will_alias and not new_value.users: ...",
+                    """
+                    if will_alias and {*new_value.args[0].users} != {new_value}:
+                        new_value.meta["_trt_no_kv_alias"] = True
+                        no_kv_alias_writes.append(new_value.name)
+                        will_alias = False
+                    $found
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+STATE_AND_STATE = (PARAMETER, OLD_STATE, REPLACED, COMPLEX_STATE, ANY_LAYOUT, READ_ELSEWHERE)

@@ -142,7 +142,7 @@ def _same_bits(expected: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
 
 
 def _close(expected: torch.Tensor, got: torch.Tensor, tolerance: float) -> torch.Tensor:
-    if not expected.dtype.is_floating_point:
+    if not (expected.dtype.is_floating_point or expected.dtype.is_complex):
         return expected == got
     # Of small numbers a smaller difference is one: a softmax over many classes has no large ones.
     finite = expected[torch.isfinite(expected)]

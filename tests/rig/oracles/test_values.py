@@ -83,6 +83,13 @@ def test_the_eager_tolerance_is_relative_and_absolute(number, tolerance):
     assert first_difference(exact, near, tolerance) is None
 
 
+def test_complex_numbers_are_compared_within_the_tolerance_too():
+    exact = torch.tensor([1 + 2j])
+    assert first_difference(exact, exact * (1 + 1e-7), 1e-5) is None
+    assert kind_of(first_difference(exact, exact * (1 + 1e-4), 1e-5)) == "numbers differ"
+    assert kind_of(first_difference(exact, exact * (1 + 1e-6))) == "numbers differ"
+
+
 class Counting(torch.nn.Module):
     """Writes to its input and to its buffer, and returns the count."""
 
