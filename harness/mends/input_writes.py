@@ -25,7 +25,8 @@ WRITTEN = Mend(
     uncovered="torch.compile's backend and cross_compile_for_windows, which lower by themselves; "
     "and the module of a saved program that has state, given to save(retrace=False), into whose "
     "state torch copies (input-write-without-metadata). An input that is written and returned is "
-    "returned as a tensor of the same values, and not as the caller's own.",
+    "returned as a tensor of the same values, and not as the caller's own. And inputs that require "
+    "gradients, to which the model writes under torch.no_grad(): the copies are not under it.",
     in_part=("input-write-without-metadata",),
     patches=(
         Patch(

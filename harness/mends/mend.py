@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.mends.edits import DoesNotFit, Edit, edited
@@ -52,7 +52,7 @@ class Mend:
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     """The text of each file that ``mends`` change, with all of them in it.
 
-    Raises DoesNotFit, naming all that do not.
+    Raises DoesNotFit, naming all that do not, and those that go with one of these.
     """
     chosen = list(mends)
     names = sorted({patch.file for mend in chosen for patch in mend.patches})
@@ -60,7 +60,11 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     wrong = [_misfits(before, mend, read) for mend in chosen]
     misfits = [text for of_a_mend in wrong for text in of_a_mend]
     if misfits:
-        fitting = sum(not of_a_mend for of_a_mend in wrong)
+        out = [mend for mend, found in zip(chosen, wrong, strict=True) if found]
+        for mend in _in_vain_without(out, chosen):
+            out.append(mend)
+            misfits.append(f"so {mend.name}, which goes with one of these, is not put in either")
+        fitting = len(chosen) - len(out)
         advice = f"; name the other {fitting} with --only" if fitting else ""
         raise DoesNotFit("; ".join(misfits) + advice)
     patches = [patch for mend in chosen for patch in mend.patches]
@@ -79,6 +83,16 @@ def difference(before: Read, after: Mapping[str, str]) -> str:
             f"b/py/{name}",
         )
     )
+
+
+def _in_vain_without(out: Collection[Mend], chosen: Iterable[Mend]) -> Iterator[Mend]:
+    """Those of the chosen that go with one that is out, or with another of these."""
+    lost = {defect for mend in out for defect in mend.defects}
+    left = [mend for mend in chosen if mend not in out]
+    while found := next((mend for mend in left if lost.intersection(mend.goes_with)), None):
+        yield found
+        left.remove(found)
+        lost |= {*found.defects}
 
 
 def _patched(before: Mapping[str, str], file: str, patches: Iterable[Patch]) -> str:

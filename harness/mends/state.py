@@ -181,6 +181,8 @@ IN_MEMORY = Mend(
     "the values are cloned first, since one may be what another buffer held. It costs the "
     "copies that the model itself makes.",
     test="A running mean, and two buffers that change places: call the compiled module twice.",
+    uncovered="A module that is compiled under torch.inference_mode() and called outside of it, "
+    "which raises where its state would be written.",
     patches=(
         Patch(
             file=_LIFTING,

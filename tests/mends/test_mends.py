@@ -92,6 +92,15 @@ WHOLE = [
 PACKAGE_LANE_ALONE = {"rows-for-outputs", "engine-in-a-fallback-left-behind"}
 
 
+def test_a_mend_that_goes_with_one_that_does_not_fit_is_named_and_not_advised(files_of):
+    mends = mends_of(["no-output-refused", "no-inputs"])
+    with pytest.raises(DoesNotFit) as raised:
+        mended(files_of("2.13.0"), mends)
+    assert "copy-back-in-memory does not fit" in str(raised.value)
+    assert "so no-output-refused, which goes with one of these, is not" in str(raised.value)
+    assert str(raised.value).endswith("; name the other 1 with --only")
+
+
 def test_a_mend_of_a_file_that_a_release_lacks_says_so(files_of):
     mends = [mend for mend in MENDS if mend.name == "step-of-a-cache-write"]
     missing = r"does not fit: there is no torch_tensorrt/dynamo/lowering/_buffer_lifting.py"
