@@ -105,8 +105,12 @@ class HandedBack(torch.nn.Module):
         return x, torch.relu(x.abs() - 1) * 2
 
 
-def _complex(generator: torch.Generator, _: int | None) -> Inputs:
-    return Inputs((torch.randn(2, 3, dtype=torch.complex64, generator=generator),))
+def _numbers(*shapes: tuple[int, ...]) -> Callable[[torch.Generator, int | None], Inputs]:
+    def inputs(generator: torch.Generator, _: int | None) -> Inputs:
+        made = (torch.randn(each, generator=generator, dtype=torch.complex64) for each in shapes)
+        return Inputs(tuple(made))
+
+    return inputs
 
 
 @case(
@@ -117,7 +121,7 @@ def _complex(generator: torch.Generator, _: int | None) -> Inputs:
     lanes=PACKAGE_ALONE,
 )
 def complex_input_handed_back() -> Program:
-    return Program(_complex, model=HandedBack())
+    return Program(_numbers((2, 3)), model=HandedBack())
 
 
 class Centred(torch.nn.Module):
@@ -139,14 +143,6 @@ def complex_mean_taken_away() -> Program:
     return Program(floats((3, 3, 2)), model=Centred())
 
 
-def _complex(*shapes: tuple[int, ...]) -> Callable[[torch.Generator, int | None], Inputs]:
-    def inputs(generator: torch.Generator, _: int | None) -> Inputs:
-        made = (torch.randn(each, generator=generator, dtype=torch.complex64) for each in shapes)
-        return Inputs(tuple(made))
-
-    return inputs
-
-
 class Filtered(torch.nn.Module):
     def forward(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         return torch.fft.ifft(torch.fft.fft(x) * weights)
@@ -160,7 +156,7 @@ class Filtered(torch.nn.Module):
     lanes=PACKAGE_ALONE,
 )
 def complex_result_out_of_a_fallback() -> Program:
-    return Program(_complex((2, 4), (4,)), model=Filtered())
+    return Program(_numbers((2, 4), (4,)), model=Filtered())
 
 
 class OverANumber(torch.nn.Module):
@@ -176,7 +172,7 @@ class OverANumber(torch.nn.Module):
     lanes=PACKAGE_ALONE,
 )
 def complex_over_a_complex_number() -> Program:
-    return Program(_complex((2, 4)), model=OverANumber())
+    return Program(_numbers((2, 4)), model=OverANumber())
 
 
 class OfTwoReals(torch.nn.Module):
