@@ -276,7 +276,7 @@ def grouped_attention_written_anew() -> Program:
 class RowAtAnIndex(torch.nn.Module):
     def forward(self, x: torch.Tensor, row: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         table = x + 1
-        table[at.item()] = row  # type: ignore[call-overload]
+        table[at.item()] = row  # type: ignore[index]
         return torch.relu(table) * 2
 
 
