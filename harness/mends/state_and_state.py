@@ -197,13 +197,24 @@ READ_ELSEWHERE = Mend(
                     "lift_mutated_buffers",
                     "if will_alias and not new_value.users: ...",
                     """
-                    if will_alias and {*new_value.args[0].users} != {new_value}:
+                    if will_alias and _is_read_beside(new_value.args[0], new_value):
                         new_value.meta["_trt_no_kv_alias"] = True
                         no_kv_alias_writes.append(new_value.name)
                         will_alias = False
                     $found
                     """,
                 ),
+            ),
+            added=(
+                '''
+    def _is_read_beside(cache, write):
+        """Whether any other op reads a cache than this write and copies into the cache."""
+        for node in cache.users:
+            copies = node.target is torch.ops.aten.copy_.default and node.args[0] is cache
+            if node.op == "call_function" and node is not write and not copies:
+                return True
+        return False
+    ''',
             ),
         ),
     ),
