@@ -22,7 +22,7 @@ def test_what_goes_through_the_package_lane_is_a_model_since_no_package_compiles
 
 
 def test_a_variant_changes_what_the_package_is_asked_and_nothing_else():
-    assert len(VARIED) == 11
+    assert len(VARIED) == 14
     for case in VARIED:
         model = find_case(case.name.partition("@")[0])
         assert case.settings or case.fallback != model.fallback
