@@ -230,10 +230,10 @@ def test_a_cache_goes_through_the_package_lane_alone():
     assert all(case.lanes == ("package",) for case in OF_CACHES)
 
 
-#: What is particular in their calls is no tensor, or is what `save` alone is given.
+#: What is particular in their calls is no tensor, or a shape, or is what `save` alone is given.
 OF_NO_AXIS = {
     *("tuple_of_one", "numbers_by_keyword", "numbers_by_keyword_of_a_dynamic_batch"),
-    "ranges_given_to_save",
+    *("ranges_given_to_save", "temperature_by_keyword"),
 }
 
 
