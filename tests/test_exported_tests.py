@@ -96,9 +96,7 @@ def test_an_exported_test_passes_over_the_release_with_its_mend_and_no_other_doe
     release = catalogue.get(WRITTEN_FOR)
     every = to_export(STANDINGS, release)
     mends = {each.defect.id: mend_of(each.defect.id) for each in every}
-    whole = {
-        name for name, mend in mends.items() if mend and not mend.uncovered and not mend.goes_with
-    }
+    whole = {name for name, mend in mends.items() if mend and not mend.limits}
     without = [name for name, mend in mends.items() if not mend][:3]
     shown = [each for each in every if each.defect.id in whole or each.defect.id in without]
     told = findings(shown, STANDINGS, toolchain, release)

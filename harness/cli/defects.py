@@ -270,12 +270,12 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         tell(f"  {'issue:':12} {PROGRAM} defects {name} --issue")
     mend = mend_of(name)
     if mend is not None:
-        tell(f"  {'mend:':12} {PROGRAM} mend --only {name}: {mend.idea}")
+        names = ",".join((name, *mend.goes_with))
+        tell(f"  {'mend:':12} {PROGRAM} mend --only {names}: {mend.idea}")
         if name in mend.in_part:
             tell(f"  {'not mended:':12} {mend.uncovered}")
         if judged := read_judged().get(mend.name):
-            others = f", with those of {' and '.join(mend.goes_with)}" if mend.goes_with else ""
-            tell(f"  {'judged:':12} the mend{others or ' alone'}, on a CPU: {judged.words}")
+            tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
         if work := read_work().get(mend.name):
             tell(f"  {'costs:':12} lines of Python, by {work[0].case}: {mend_costs(work)}")
     if place is not None:

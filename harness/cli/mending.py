@@ -18,7 +18,7 @@ from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.common import committed, listed, tell, toolchain_for
 from harness.gate.qualify import summed
-from harness.mends.all import WRITTEN_FOR, mends_named, mends_of
+from harness.mends.all import WRITTEN_FOR, mends_of
 from harness.mends.judged import (
     JUDGED,
     WORK,
@@ -41,9 +41,7 @@ def mend_command(
     checkout: Annotated[
         Path | None, typer.Option(help="A Torch-TensorRT working tree, in place of a release.")
     ] = None,
-    only: Annotated[
-        str, typer.Option(help="Mends of these defects, by id, with those that go with them.")
-    ] = "",
+    only: Annotated[str, typer.Option(help="Mends of these defects alone, by id.")] = "",
     out: Annotated[Path, typer.Option(help="Where the mended files and the diff go.")] = (
         option.RESULTS / "mended"
     ),
@@ -67,7 +65,7 @@ def mend_command(
         return _record(listed(record))
     mends, toolchain = mends_of(listed(only)), toolchain_for(wheelhouse, offline)
     if count:
-        return _count(mends_named(listed(only)) or mends, toolchain)
+        return _count(mends, toolchain)
     if checkout is None:
         read = files_of(release, toolchain)[0]
         judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
@@ -83,9 +81,11 @@ def mend_command(
     replace_file(diff, difference(read, files).encode())
     for mend in mends:
         tell(f"{', '.join(mend.defects)}: {mend.idea}")
-    for mend in mends:
-        if mend.goes_with:
-            tell(f"with {mend.name}: its cases meet {' and '.join(mend.goes_with)} next")
+    chosen = {defect for mend in mends for defect in mend.defects}
+    for defect in dict.fromkeys(other for mend in mends for other in mend.goes_with):
+        if defect not in chosen:
+            those = ", ".join(mend.name for mend in mends if defect in mend.goes_with)
+            tell(f"what {those} mends meets {defect} next: name that with --only, too")
     tell(f"mended files ({len(files)}): {out}")
     tell(f"diff for the pull request, against {checkout or release}: {diff}")
     tell(f"judge it: {PROGRAM} {judge}")
@@ -132,13 +132,13 @@ def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
 
 
 def judged_by(judged: JudgedRun) -> Judged:
-    """What a run says of the one mend that was named for its candidate.
+    """What a run says of the one mend that its candidate has.
 
-    Raises UsageError where none was, or several, or not the whole corpus was asked.
+    Raises UsageError where it has none, or several, or did not ask the whole corpus.
     """
     words = judged.provenance.command_line
     only = words[words.index("--only") + 1] if "--only" in words and "--mended" in words else ""
-    mends = mends_named(listed(only))
+    mends = mends_of(listed(only)) if only else ()
     if len(mends) != 1 or len(judged.qualifications) != 1 or judged.scope:
         raise UsageError(
             f"{judged.folder.run_id} is no run of one mend over the whole corpus in both lanes; "

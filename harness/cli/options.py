@@ -32,9 +32,7 @@ Like = Annotated[
 Mended = Annotated[
     str, typer.Option(help="A release with the mends of its files in it; 2.14.0 has some.")
 ]
-Only = Annotated[
-    str, typer.Option(help="With --mended: of these defects, by id, and those that go with them.")
-]
+Only = Annotated[str, typer.Option(help="With --mended: of these defects alone, by id.")]
 CorpusPlaces = Annotated[
     list[str] | None,
     typer.Option(

@@ -40,23 +40,9 @@ def mend_of(defect: str) -> Mend | None:
 
 
 def mends_of(defects: Sequence[str]) -> tuple[Mend, ...]:
-    """The mends of these defects, those that go with them behind; or all if none is named.
-
-    Raises UsageError as `mends_named`.
-    """
-    chosen = dict.fromkeys(mends_named(defects))
-    waiting = list(chosen)
-    while waiting:
-        others = mends_named(waiting.pop(0).goes_with)
-        waiting += [mend for mend in others if mend not in chosen]
-        chosen |= dict.fromkeys(others)
-    return tuple(chosen) or MENDS
-
-
-def mends_named(defects: Sequence[str]) -> tuple[Mend, ...]:
-    """The mends of these defects. Raises UsageError for one without."""
+    """The mends of these defects, or all if none is named. Raises UsageError for one without."""
     known = {defect: mend for mend in MENDS for defect in mend.defects}
     for defect in defects:
         if defect not in known:
             raise UsageError(f"{defect}: no mend; there is one for {', '.join(sorted(known))}")
-    return tuple(dict.fromkeys(known[each] for each in defects))
+    return tuple(dict.fromkeys(known[each] for each in defects)) if defects else MENDS

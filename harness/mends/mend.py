@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.mends.edits import DoesNotFit, Edit, edited
@@ -31,9 +31,8 @@ class Mend:
 
     ``idea`` says what is changed, why there, and what it costs; ``uncovered`` what it does not
     reach; ``test`` which test upstream should add. ``goes_with`` are other defects, which its
-    cases meet once it is in, some in silence where they raised before: the mends of these go into
-    a release with it. ``in_part`` are those of ``defects`` that some call still shows with all
-    mends in, and ``uncovered`` says where.
+    cases meet once it is in: they are right with the mends of these alone. ``in_part`` are those of
+    ``defects`` that some call still shows with all mends in, and ``uncovered`` says where.
     """
 
     defects: tuple[str, ...]
@@ -48,11 +47,18 @@ class Mend:
     def name(self) -> str:
         return self.defects[0]
 
+    @property
+    def limits(self) -> str:
+        """What it does not reach, and which mends go with it; empty if it mends all by itself."""
+        names = " and ".join(self.goes_with)
+        others = f"With this mend alone its cases meet {names} next: mend {names}, too."
+        return " ".join(filter(None, (self.uncovered, names and others)))
+
 
 def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     """The text of each file that ``mends`` change, with all of them in it.
 
-    Raises DoesNotFit, naming all that do not, and those that go with one of these.
+    Raises DoesNotFit, naming all that do not.
     """
     chosen = list(mends)
     names = sorted({patch.file for mend in chosen for patch in mend.patches})
@@ -60,11 +66,7 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     wrong = [_misfits(before, mend, read) for mend in chosen]
     misfits = [text for of_a_mend in wrong for text in of_a_mend]
     if misfits:
-        out = [mend for mend, found in zip(chosen, wrong, strict=True) if found]
-        for mend in _in_vain_without(out, chosen):
-            out.append(mend)
-            misfits.append(f"so {mend.name}, which goes with one of these, is not put in either")
-        fitting = len(chosen) - len(out)
+        fitting = sum(not of_a_mend for of_a_mend in wrong)
         advice = f"; name the other {fitting} with --only" if fitting else ""
         raise DoesNotFit("; ".join(misfits) + advice)
     patches = [patch for mend in chosen for patch in mend.patches]
@@ -83,16 +85,6 @@ def difference(before: Read, after: Mapping[str, str]) -> str:
             f"b/py/{name}",
         )
     )
-
-
-def _in_vain_without(out: Collection[Mend], chosen: Iterable[Mend]) -> Iterator[Mend]:
-    """Those of the chosen that go with one that is out, or with another of these."""
-    lost = {defect for mend in out for defect in mend.defects}
-    left = [mend for mend in chosen if mend not in out]
-    while found := next((mend for mend in left if lost.intersection(mend.goes_with)), None):
-        yield found
-        left.remove(found)
-        lost |= {*found.defects}
 
 
 def _patched(before: Mapping[str, str], file: str, patches: Iterable[Patch]) -> str:

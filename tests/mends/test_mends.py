@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.errors import ExitCode
 from harness.catalogue.releases import load_catalogue
-from harness.mends.all import MENDS, mends_of
+from harness.mends.all import MENDS
 from harness.mends.edits import DoesNotFit
 from harness.mends.engines import ENGINES
 from harness.mends.fallbacks import FALLBACKS
@@ -65,16 +65,6 @@ def test_each_mend_fits_the_newest_release_by_itself(mend, files_of):
         compile(text, name, "exec")
 
 
-def test_a_mend_is_put_into_a_release_with_those_that_its_cases_need_next():
-    names = [mend.name for mend in mends_of(["cache-read-twice"])]
-    assert names[0] == "cache-read-twice"
-    assert {"input-taken-for-a-cache", "nested-inputs-never-unpacked"} < {*names}
-    assert "copy-back-in-memory" in names  # which goes with one of these
-    for mend in MENDS:
-        chosen = mends_of([mend.name])
-        assert {*mends_of([each.name for each in chosen])} == {*chosen}
-
-
 def test_a_mend_that_does_not_fit_a_release_says_which_and_where(files_of):
     mends = [mend for mend in MENDS if mend.name == "own-input-returned"]
     with pytest.raises(
@@ -84,21 +74,10 @@ def test_a_mend_that_does_not_fit_a_release_says_which_and_where(files_of):
         mended(files_of("2.10.0"), mends)
 
 
-#: What the graph lane sees: mends of the inliner, the exporter's other half, that need no other.
-WHOLE = [
-    mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.uncovered and not mend.goes_with
-]
+#: What the graph lane sees: mends of the inliner, the exporter's other half.
+WHOLE = [mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.limits]
 #: They need the own partitioner of the package, or an engine in a fallback.
 PACKAGE_LANE_ALONE = {"rows-for-outputs", "engine-in-a-fallback-left-behind"}
-
-
-def test_a_mend_that_goes_with_one_that_does_not_fit_is_named_and_not_advised(files_of):
-    mends = mends_of(["no-output-refused", "no-inputs"])
-    with pytest.raises(DoesNotFit) as raised:
-        mended(files_of("2.13.0"), mends)
-    assert "copy-back-in-memory does not fit" in str(raised.value)
-    assert "so no-output-refused, which goes with one of these, is not" in str(raised.value)
-    assert str(raised.value).endswith("; name the other 1 with --only")
 
 
 def test_a_mend_of_a_file_that_a_release_lacks_says_so(files_of):
@@ -174,8 +153,9 @@ WITH_ANOTHER_TORCH = "complex-inside-returns-a-node"
 def test_a_mend_of_the_package_alone_mends_its_defects_and_breaks_nothing(mend, tmp_path):
     by_id = read_register().by_id
     cases = [by_id[defect].minimal_case for defect in mend.defects]
+    only = (mend.name, *mend.goes_with)
     judged = harness(
-        "run", "--mended", "2.14.0", "--only", mend.name,
+        "run", "--mended", "2.14.0", "--only", ",".join(only),
         "--lane", "graph" if mend.name == BY_THE_EXPORTER else "package",
         "--out", tmp_path, "--cases", ",".join(cases),
         "--builder", "tensorrt-rtx" if mend.name in REAL else "segment", "--full",
