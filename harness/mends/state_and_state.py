@@ -188,7 +188,7 @@ READ_ELSEWHERE = Mend(
     "gets the mark that the converters read. It costs a copy of such a cache.",
     test="A model that multiplies its cache by a number that a fallback returns, and then writes "
     "rows into it: call it twice.",
-    goes_with=("copy-back-in-memory", "tuple-for-a-tensor"),
+    goes_with=("copy-back-in-memory", "cache-written-twice", "tuple-for-a-tensor"),
     patches=(
         Patch(
             file=_LIFTING,
