@@ -6,6 +6,11 @@ from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
 _LOWERED = "torch_tensorrt/dynamo/lowering/_decompositions.py"
+_EMPTY = '''
+    def _is_empty(tensor):
+        """Whether a size is 0; one that varies or depends on data must not be asked here."""
+        return any(isinstance(size, int) and size == 0 for size in tensor.shape)
+    '''
 _OF_THE_INDEX = "src_shape = list(index.shape)"
 
 LOG_SOFTMAX = Mend(
@@ -23,13 +28,14 @@ LOG_SOFTMAX = Mend(
                     "return torch.log(...)",
                     """
                     logits = x.to(torch.float) if half_to_float else x
-                    if 0 in logits.shape:
+                    if _is_empty(logits):
                         return torch.empty_like(logits)
                     shifted = logits - torch.amax(logits, dim, keepdim=True)
                     return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
                     """,
                 ),
             ),
+            added=(_EMPTY,),
         ),
     ),
 )
@@ -159,12 +165,13 @@ ATTENTION = Mend(
                     """
                     allowed = attn_weight
                     $found
-                    if attn_mask is not None and 0 not in allowed.shape:
+                    if attn_mask is not None and not _is_empty(allowed):
                         nothing = torch.amax(allowed, -1, keepdim=True) == float("-inf")
                         attn_weight = attn_weight.masked_fill(nothing, 0.0)
                     """,
                 ),
             ),
+            added=(_EMPTY,),
         ),
     ),
 )
