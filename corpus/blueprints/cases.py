@@ -22,12 +22,6 @@ def register(data: dict[str, Any], family: Family, *, full: bool = False) -> Non
     )(_builder(data))
 
 
-def blueprint_of(found: Case) -> Blueprint | None:
-    """The blueprint of a case; None for a case that is written as code."""
-    data = getattr(found.build, "blueprint", None)
-    return None if data is None else from_json(data)
-
-
 def case_of(blueprint: Blueprint) -> Case:
     """A case of no registry, as it would be registered."""
     return Case(

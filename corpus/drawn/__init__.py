@@ -1,1 +1,1 @@
-"""Handmade splits that a search drew from motifs, and how a counterexample is made smaller."""
+"""Handmade splits that a search drew from motifs."""

@@ -1,7 +1,4 @@
-"""Reduced counterexamples, one JSON blueprint each in `corpus/found`: see `corpus.drawn.shrink`.
-
-`python -m harness reduce CASE --subject S` makes one.
-"""
+"""Reduced counterexamples, one JSON blueprint each in `corpus/found`, as `fuzz` writes them."""
 
 from __future__ import annotations
 

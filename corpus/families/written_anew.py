@@ -35,6 +35,24 @@ def log_probabilities_of_the_unlikely() -> Program:
     return Program(floats((2, 8)), model=LogProbabilities())
 
 
+class LogProbabilitiesOfChosen(torch.nn.Module):
+    """Of the rows that the data choose, whose number nothing may ask while it lowers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax(torch.relu(x[x[:, 0] > 0]) * 2, dim=-1)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a log_softmax of as many rows as the data choose, whose number lowering asks",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def log_probabilities_of_chosen_rows() -> Program:
+    return Program(floats((6, 8)), model=LogProbabilitiesOfChosen())
+
+
 class Gathered(torch.nn.Module):
     """The messages of each node, reduced beside what the node holds, or in its place."""
 

@@ -1,12 +1,9 @@
-"""`reduce`: a small model, or a small handmade split, that fails in the same way."""
+"""`reduce`: a small model that fails in the same way."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 import shlex
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -20,7 +17,7 @@ from harness.base.program import PROGRAM, command_line
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import captures, committed, fail, say, tell, toolchain_for
+from harness.cli.common import captures, fail, say, tell, toolchain_for
 from harness.cli.named_cells import (
     NamedCells,
     NamedSubject,
@@ -46,16 +43,14 @@ from harness.run.reducing import (
 )
 from harness.runs.run_directory import LATEST
 from harness.toolchain import Toolchain
-from harness.toolchain.environment import PROJECT_ROOT
 from harness.toolchain.extra_packages import python_with
-from harness.toolchain.rig_client import absolute, ask_rig
+from harness.toolchain.rig_client import absolute
 from harness.wire.builders import SEGMENT
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo
-from harness.wire.routes import Lane, Route
+from harness.wire.routes import Route
 from harness.wire.vocabulary import SubjectKind
 
-FOUND = PROJECT_ROOT / "corpus" / "found"
 HANDMADE = "handmade"
 _WIDTH = 98
 
@@ -87,13 +82,13 @@ def reduce_command(
     offline: option.Offline = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="The script to write; reduced_CASE.py, or corpus/found/NAME.json."),
+        typer.Option(help="The script to write; reduced_CASE.py by default."),
     ] = None,
 ) -> int:
     """Shrink a model that fails to a small one that fails in the same way, as a script.
 
     Beside the script lies the same model as a case for `--corpus`. Ctrl-C keeps the smallest so
-    far. A drawn case, which has no model, is shrunk to a case of corpus/found.
+    far.
     """
     if oracle not in ("", *Oracle):
         raise UsageError(f"--oracle {oracle!r}: {', '.join(Oracle)}")
@@ -105,11 +100,10 @@ def reduce_command(
     mode = captures(capture)[0]
     named = NamedSubject(subject, exporter, like=like, run=run)
     if info.origin == HANDMADE:
-        if check or harm or defect:
-            raise UsageError(f"{info.name} has no model; of such a split --oracle alone chooses")
-        cells = named_cells(info, named, Lane.GRAPH, route, builder, toolchain, places, seed=0)
-        _reduce_split(info.name, cells, oracle, mode, out)
-        return ExitCode.GREEN
+        raise UsageError(
+            f"{info.name} is a split without a model, and reduce makes models smaller; "
+            f"`{PROGRAM} show {info.name}` shows the split"
+        )
     expectations = read_expectations(corpus=places, undecided=True)
     if defect and defect not in expectations.register.by_id:
         raise UsageError(f"--defect {defect!r} is no known one; `{PROGRAM} defects` lists them")
@@ -284,25 +278,3 @@ def _script(
                     return script
     (script,) = scripts_for([wanted], toolchain, corpus, seed)
     return script
-
-
-def _reduce_split(case: str, cells: NamedCells, oracle: str, mode: str, out: Path | None) -> None:
-    """Shrink a drawn split, into a file of corpus/found."""
-    words = "_".join(("found", *(part for part in (oracle, cells.spec.subject) if part), case))
-    made = out.stem if out else re.sub(r"\W", "_", words)
-    (blueprint,) = ask_rig(
-        sys.executable,
-        "reduce",
-        **cells.setup,
-        subject=cells.spec.subject,
-        case=case,
-        capture=mode,
-        routes=cells.routes,
-        oracle=oracle,
-        name=made,
-    )
-    path = out or committed(FOUND) / f"{made}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (json.dumps(blueprint, indent=1, sort_keys=True) + "\n").encode())
-    tell(f"{made}: {len(blueprint['steps'])} steps: {path}")
-    tell(blueprint["catches"])

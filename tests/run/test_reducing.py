@@ -221,10 +221,11 @@ def test_what_a_run_does_not_ask_a_case_is_no_failure_of_it(tmp_path):
     assert f"plain does not fail in {RELEASE} by legacy or export" in done.stderr
 
 
-def test_of_a_handmade_split_no_command_and_no_grade_chooses():
-    done = harness("reduce", "drawn_lone_fallback", "--subject", RELEASE, "--harm", "silent")
+def test_a_handmade_split_which_has_no_model_is_refused_with_the_command_that_shows_it():
+    done = harness("reduce", "drawn_lone_fallback", "--subject", RELEASE)
     assert done.returncode == 2
-    assert "drawn_lone_fallback has no model" in done.stderr
+    assert "drawn_lone_fallback is a split without a model" in done.stderr
+    assert "harness show drawn_lone_fallback" in done.stderr
 
 
 # ------------------------------------------------------------------ what counts as the same

@@ -21,8 +21,8 @@ IN_MEMORY: Final = frozenset(
     {Stage.INLINE_ENGINES, Stage.INLINE_FALLBACKS, Stage.CLEAN, Stage.EXPORT}
 )
 #: The metadata that consumers of a program in memory read: `run_decompositions` and AOTInductor
-#: trace with the metadata of its inputs. A slow test of `oracles/consumers` shows that they read no
-#: other metadata.
+#: trace with the metadata of its inputs. A slow test asks each of them, and shows that they
+#: read no other metadata.
 _READ_IN_MEMORY: Final = "model input: "
 #: A finding that lasts although it is made in memory: the caller goes on with his own module.
 DAMAGED: Final = "the inliner changed the module it was given"

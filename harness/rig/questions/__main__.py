@@ -32,7 +32,6 @@ MODULES: Final = {
     "pictures": "picture",
     "flattened": "flattening",
     "scripts": "reproduce",
-    "reduce": "reduce",
     "recordings": "recording",
     "splits": "splits",
     "work": "work",

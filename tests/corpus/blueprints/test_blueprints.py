@@ -25,7 +25,7 @@ from corpus.blueprints.blueprint import (
     value,
 )
 from corpus.blueprints.build import build
-from corpus.case import find_case
+from corpus.case import Family, all_cases, find_case
 from tests.corpus.blueprints.draft import Draft, item, tuple_of
 
 numbers = st.integers(min_value=-3, max_value=40)
@@ -138,3 +138,14 @@ def test_a_process_with_other_hashes_builds_the_same_module():
     other_hash, digest = done.stdout.split()
     assert int(other_hash) != hash("a") or os.environ.get("PYTHONHASHSEED") == "1"
     assert digest == digest_of_one_that_is_built()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in all_cases() if case.family is Family.FOUND],
+    ids=lambda case: case.name,
+)
+def test_a_found_case_is_small_and_named_as_its_file_is(case):
+    found = from_json(vars(case.build)["blueprint"])
+    assert found.name == case.name
+    assert len(found.steps) <= 6

@@ -21,7 +21,11 @@ from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inliner, Inlining
 from harness.rig.oracles import metadata
-from harness.rig.oracles.consumers import (
+from harness.rig.oracles.finding import Finding
+from harness.wire.oracles import Harm, Oracle
+from harness.wire.routes import Route
+from harness.wire.vocabulary import Stage
+from tests.rig.oracles.consumers import (
     CONSUMERS,
     Asked,
     Heard,
@@ -29,10 +33,6 @@ from harness.rig.oracles.consumers import (
     ask_consumers,
     right_twin,
 )
-from harness.rig.oracles.finding import Finding
-from harness.wire.oracles import Harm, Oracle
-from harness.wire.routes import Route
-from harness.wire.vocabulary import Stage
 from tests.rig.oracles.test_metadata import as_double, in_list, node_of, transposed
 
 NEWEST = 2  # releases

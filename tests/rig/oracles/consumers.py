@@ -1,7 +1,7 @@
 """Finds who reads metadata, by comparing a program with wrong metadata to a twin with right ones.
 
 A kind of difference that no consumer notices exists in memory only, and harms nobody (see `harm`).
-A slow test asks this once for each kind; cells do not ask it.
+`test_consumers` asks this once for each kind; no cell asks it.
 
 The consumers are what a person does with a program before saving it: run it, decompose it, export
 it again, unflatten it, validate it, and compile it ahead of time. For the last one the C++ sources
