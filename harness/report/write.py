@@ -17,13 +17,10 @@ from harness.report.osv import osv_text
 from harness.report.pages.report_page import Drawn, draw, markdown, page
 from harness.report.run_frames import FRAMES_FOLDER, RunFrames, frame_files
 from harness.report.sections.defects import DEFECTS
-from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_csv import version_csv
 from harness.report.sections.version_matrix import VERSIONS
 
 SCRIPTS_FOLDER = "reproduce"
-PICTURES = ("matrix.png", "version-matrix.png")
-DEFECTS_PICTURE = "defects.png"
 
 
 def write_report(
@@ -39,9 +36,9 @@ def write_report(
     for name in (FRAMES_FOLDER, *([SCRIPTS_FOLDER] if model.scripts else [])):
         with written_to(folder / name):
             (folder / name).mkdir(exist_ok=True)
-    pictures = dict(zip(PICTURES, (_matrix, _versions), strict=True))
+    pictures = {"version-matrix.png": _versions}
     if model[DEFECTS]:
-        pictures[DEFECTS_PICTURE] = _defects
+        pictures["defects.png"] = _defects
 
     def drawn(name: str) -> Callable[[], object]:
         return lambda: replace_file(folder / name, plots.png(pictures[name](model)))
@@ -69,10 +66,6 @@ def _write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     for name, data in contents.items():
         replace_file(folder / name, data)
     return [folder / name for name in contents]
-
-
-def _matrix(model: ReportModel) -> Figure:
-    return plots.matrix_figure(model[MATRIX], model.headline.words)
 
 
 def _versions(model: ReportModel) -> Figure:

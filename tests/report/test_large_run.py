@@ -19,7 +19,6 @@ from harness.report.pages.report_page import COMMENT_LIMIT, markdown, page
 from harness.report.run_frames import RunFrames, frame_files, read_frames
 from harness.report.sections import package_lane
 from harness.report.sections.latency import LATENCY
-from harness.report.sections.matrix import MATRIX
 from harness.report.sections.version_matrix import VERSIONS
 from harness.toolchain.environment import PROJECT_ROOT
 from tests.report.large_run import CELLS, newest_published, write_large_run
@@ -105,14 +104,11 @@ def test_fewer_of_each_list_are_shown_where_there_are_many():
 
 def test_a_picture_shows_the_last_of_very_many_lines_and_says_so(run, monkeypatch):
     model = run.model()
-    whole = plots.svg(plots.matrix_figure(model[MATRIX], "T"))
+    whole = plots.svg(version_plot.version_figure(model[VERSIONS]))
     assert "2.10.0" in whole
     assert "the last" not in whole
     for module in (plots, version_plot):
         monkeypatch.setattr(module, "MOST_LINES", 2)
-    matrix = plots.svg(plots.matrix_figure(model[MATRIX], "T"))
-    assert "T; the last 2 of 6" in matrix
-    assert "2.10.0" not in matrix
     assert "; the last 2 of" in plots.svg(plots.latency_figure(model[LATENCY], True))
     versions = plots.svg(version_plot.version_figure(model[VERSIONS]))
     assert "; the last 2 of 3" in versions

@@ -7,23 +7,12 @@ import matplotlib as mpl
 from harness.report import style
 from harness.report.draw import plots
 from harness.report.sections.latency import LATENCY
-from harness.report.sections.matrix import MATRIX
 from tests.report.conftest import share_an_inliner
 
 
 def words(figure):
     root = ET.fromstring(plots.svg(figure))
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
-
-
-def test_the_matrix_picture_names_every_subject_and_signs_every_cell(model):
-    matrix = model[MATRIX]
-    shown = words(plots.matrix_figure(matrix, "title"))
-    assert {row.subject for row in matrix.rows} <= set(shown)
-    signed = [word for word in shown if word[:2] in {"✓ ", "✗ ", "! ", "E ", "~ "}]
-    assert len(signed) == 6 * 8
-    assert signed.count("✗ 0/2") == 2  # 2.13.0: values and wiring
-    assert "wrong values" in shown
 
 
 def test_the_latency_picture_says_that_engines_are_emulated(model):
@@ -34,22 +23,14 @@ def test_the_latency_picture_says_that_engines_are_emulated(model):
     assert shown.count("2.13.0") == 2  # by legacy and by export
 
 
-def test_releases_of_one_row_are_one_line_of_the_pictures(run):
+def test_releases_of_one_row_are_one_line_of_the_picture(run):
     model = share_an_inliner(run).model()
-    shown = words(plots.matrix_figure(model[MATRIX], "title"))
-    assert "2.10.0 \u2013 2.13.0" in shown
-    assert "one inliner: 2.10.0, 2.13.0" in shown
     assert words(plots.latency_figure(model[LATENCY], True)).count("2.10.0 \u2013 2.13.0") == 1
 
 
 def test_what_was_not_measured_is_said_in_the_picture(model):
     assert "not measured" in words(plots.latency_figure(model[LATENCY], emulated=True))
     assert "not measured" in words(plots.latency_figure((), emulated=True))
-
-
-def test_a_name_with_markup_or_mathematics_is_drawn_as_it_is(model):
-    matrix = model[MATRIX]
-    assert "<b> $x_1$" in words(plots.matrix_figure(matrix, "<b> $x_1$"))
 
 
 def test_a_picture_is_the_same_on_every_run_and_leaves_the_settings_alone(model):

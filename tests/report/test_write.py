@@ -14,7 +14,7 @@ FILES = [
     "report.html", "report.md", "latency.svg",
     "version-matrix.csv", "version-matrix.svg",
     *(f"frames/{name}.{kind}" for name in NAMES for kind in ("csv", "parquet")),
-    "matrix.png", "version-matrix.png",
+    "version-matrix.png",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The pictures: a matrix of subjects by families, and latency by subject and route.
+"""The picture of latency by subject and route, and what every picture is drawn with.
 
 Figures are plain objects drawn with Agg; pyplot and its global state are not used. What a picture
 shows comes from the model, so it agrees with the tables beside it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -17,13 +16,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from harness.report import style, text
-from harness.report.frames.tables import MatrixCell, Quartiles
+from harness.report.frames.tables import Quartiles
 from harness.report.sections.latency import MeasureRow
-from harness.report.sections.matrix import Matrix, MatrixGroup
 
 MOST_LINES = 30
 """Lines of a picture: beyond that no eye follows, and the tables have all."""
@@ -32,73 +29,11 @@ PLOTTED_STAGES = ("inline", "export", "save", "load")
 _MARKERS = re.compile(
     r'<use [^>]*? style="(?P<look>[^"]*)"/>(?:\s*<use [^>]*? style="(?P=look)"/>)+'
 )
-_MATRIX_KEY = (
-    "Failing of all cells, known failures too, and the worst symptom.  "
-    + "   ".join(f"{sign} {meaning}" for sign, meaning in style.LEGEND)
-    + "   ? not asked   framed: unexpected"
-)
-
-
-def matrix_figure(matrix: Matrix, title: str) -> Figure:
-    """A heat map: each cell has its sign, its count and its worst symptom in words."""
-    groups = matrix.groups[-MOST_LINES:]
-    columns, rows = len(matrix.families), len(groups)
-    left = 2.6  # the subjects' column, in widths of a family's
-    with mpl.rc_context(style.RC):
-        figure = new_figure(1.02 * (left + columns + 0.2), 0.52 * (rows + 2.5))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set_xlim(-left - 0.1, columns + 0.1)
-        axes.set_ylim(rows + 0.7, -1.8)
-        heading = title + left_out(len(matrix.groups))
-        axes.text(-left, -1.35, heading, fontsize=12, fontweight="bold", va="center")
-        axes.text(-left, rows + 0.35, _MATRIX_KEY, fontsize=7, color=style.MUTED, va="center")
-        for column, family in enumerate(matrix.families):
-            name = "\n".join(textwrap.wrap(family.replace("_", " "), 13, break_long_words=False))
-            axes.text(column + 0.5, -0.12, name, ha="center", va="bottom", fontsize=8)
-        for line, group in enumerate(groups):
-            under = textwrap.shorten(_beneath(group), 46, placeholder=" …")
-            name = text.span(group.members)
-            axes.text(-left, line + 0.36, name, fontweight="bold", va="center")
-            axes.text(-left, line + 0.72, under, fontsize=6.5, color=style.MUTED, va="center")
-            for column, cell in enumerate(group.first.cells):
-                _draw_cell(axes, column, line, cell)
-    return figure
 
 
 def left_out(lines: int) -> str:
     """The end of a picture's title where it shows only the last of its lines."""
     return f"; the last {MOST_LINES} of {lines:,}" if lines > MOST_LINES else ""
-
-
-def _beneath(group: MatrixGroup) -> str:
-    """The environment of one subject, or the members of a row of several."""
-    if len(group.members) == 1:
-        return group.first.environment
-    return f"one inliner: {', '.join(group.members)}"
-
-
-def _draw_cell(axes: Axes, column: int, line: int, cell: MatrixCell) -> None:
-    axes.add_patch(
-        Rectangle(
-            (column + 0.03, line + 0.04),
-            0.94,
-            0.92,
-            facecolor=style.TONES[cell.tone],
-            alpha=style.STRENGTH.get(cell.tone, 1.0),
-            linewidth=0,
-        )
-    )
-    if cell.unexpected:
-        frame = Rectangle((column + 0.05, line + 0.07), 0.9, 0.86, fill=False, linewidth=2)
-        axes.add_patch(frame)
-    count, word = text.cell_words(cell)
-    centre = column + 0.5
-    if not word:
-        axes.text(centre, line + 0.5, count, ha="center", va="center")
-        return
-    axes.text(centre, line + 0.36, count, ha="center", va="center", fontweight="bold")
-    axes.text(centre, line + 0.72, word, ha="center", va="center", fontsize=6.5)
 
 
 def latency_figure(rows: Sequence[MeasureRow], emulated: bool) -> Figure:
