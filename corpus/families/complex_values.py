@@ -69,6 +69,22 @@ def product_of_complex_numbers() -> Program:
     return Program(floats((2, 3, 2)), model=Product())
 
 
+class Spread(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_complex(torch.relu(x) * 2).std(1) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a deviation of complex numbers, whose differences are squared as they are",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def deviation_of_complex_numbers() -> Program:
+    return Program(floats((2, 6, 2)), model=Spread())
+
+
 class Rolled(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.view_as_real(torch.roll(torch.view_as_complex(torch.relu(x) * 2), 1)) + 1

@@ -7,7 +7,7 @@ All other cases hand over a program that `torch.export` made of the model's own 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -268,3 +268,50 @@ def _pair(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def module_given_a_pair() -> Program:
     return Program(_pair, model=Paired())
+
+
+class States(NamedTuple):
+    hidden: torch.Tensor
+    kept: torch.Tensor
+
+
+class NamedCell(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, states: States) -> torch.Tensor:
+        return torch.relu(x * 2 - states.hidden) + states.kept
+
+
+def _of_named_states(generator: torch.Generator, _: int | None) -> Inputs:
+    x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
+    return Inputs((x,), {"states": States(*states)})
+
+
+@case(
+    Family.INTERFACES,
+    catches="a named tuple by keyword, whose names are gone when the module is exported",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_a_named_tuple() -> Program:
+    return Program(_of_named_states, model=NamedCell())
+
+
+class Masked(torch.nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        y = torch.relu(x + 1) * 2
+        return y if mask is None else y * mask
+
+
+def _without_a_mask(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 8, generator=generator),), {"mask": None})
+
+
+@case(
+    Family.INTERFACES,
+    catches="None by keyword, as a mask that is left out is given",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+    module_given=True,
+)
+def module_given_none_by_keyword() -> Program:
+    return Program(_without_a_mask, model=Masked())

@@ -7,6 +7,12 @@ from harness.mends.mend import Mend, Patch
 
 _TRACER = "torch_tensorrt/dynamo/_tracer.py"
 _UTILS = "torch_tensorrt/dynamo/utils.py"
+_AS_GIVEN = '''
+    def _as_given(container: Any, items: Any) -> Any:
+        """These items as the list, tuple or named tuple that the container is."""
+        made = type(container)
+        return made(*items) if hasattr(container, "_fields") else made(items)
+    '''
 
 SIZES_OF_THEIR_OWN = Mend(
     defects=("one-name-for-all-sizes",),
@@ -50,12 +56,13 @@ SIZES_OF_THEIR_OWN = Mend(
         if isinstance(shapes, dict):
             return {key: _tied(each, key) for key, each in shapes.items()}
         if isinstance(shapes, (list, tuple)):
-            return type(shapes)(_tied(each) for each in shapes)
+            return _as_given(shapes, [_tied(each) for each in shapes])
         if not getattr(shapes, "__name__", "").startswith("unnamed"):
             return shapes
         name = f"unnamed_{axis}_{shapes.min}_{shapes.max}"
         return Dim(name, min=shapes.min, max=shapes.max)
     ''',
+                _AS_GIVEN,
             ),
         ),
         Patch(
@@ -103,9 +110,11 @@ NESTED = Mend(
         "tuple-by-keyword-a-list",
     ),
     idea="Inputs by position are walked through tuples, lists and dictionaries, as those by "
-    "keyword are in part, when tensors and dynamic shapes are made of them, and what is no Input "
-    "is handed on. What *args takes gets its shapes as the one tuple that torch.export wants.",
-    test="A tuple, a list, a dictionary and None by position, a tuple by keyword, and *args.",
+    "keyword are in part, when tensors and dynamic shapes are made of them, and what is no Input, "
+    "as None, is handed on. What *args takes gets its shapes as the one tuple that torch.export "
+    "wants.",
+    test="A tuple, a list, a dictionary and None by position, a tuple, a named tuple and None by "
+    "keyword, and *args.",
     patches=(
         Patch(
             file=_TRACER,
@@ -126,8 +135,9 @@ NESTED = Mend(
                 Edit(
                     "get_dynamic_shapes_kwargs",
                     "return dynamic_shapes",
-                    "return type(inputs)(dynamic_shapes)",
+                    "return _as_given(inputs, dynamic_shapes)",
                 ),
+                Edit("get_dynamic_shapes_kwargs", "raise TypeError(...)", "return None"),
             ),
             added=(
                 '''
@@ -147,18 +157,29 @@ NESTED = Mend(
         if isinstance(input, dict):
             return {key: _shapes_within(each, dim_registry) for key, each in input.items()}
         if isinstance(input, (list, tuple)):
-            return type(input)(_shapes_within(each, dim_registry) for each in input)
+            return _as_given(input, [_shapes_within(each, dim_registry) for each in input])
         return get_dynamic_shapes(input, dim_registry) if isinstance(input, Input) else None
     ''',
+                _AS_GIVEN,
             ),
         ),
         Patch(
             file=_UTILS,
             edits=(
                 Edit(
+                    "prepare_inputs",
+                    "tuple(torchtrt_input_list)",
+                    "_as_given(inputs, torchtrt_input_list)",
+                ),
+                Edit(
                     "get_torch_inputs",
                     "raise AssertionError(...)",
                     "result_list.append(_torch_inputs_within(input, device, mode))",
+                ),
+                Edit(
+                    "get_torch_inputs",
+                    "isinstance(v, (list, tuple, dict))",
+                    "not isinstance(v, Input)",
                 ),
                 Edit(
                     "get_torch_inputs",
@@ -172,11 +193,14 @@ NESTED = Mend(
         inputs: Any, device: Union[Device, torch.device, str], mode: str
     ) -> Any:
         """The torch inputs in the structure of ``inputs``; what is no Input as it is."""
+        if isinstance(inputs, torch.Tensor):
+            return inputs.to(device)
         if not isinstance(inputs, (list, tuple, dict)):
             return inputs
         made = get_torch_inputs(inputs, device, mode)
-        return tuple(made) if isinstance(inputs, tuple) else made
+        return made if isinstance(inputs, dict) else _as_given(inputs, made)
     ''',
+                _AS_GIVEN,
             ),
         ),
     ),

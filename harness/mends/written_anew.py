@@ -84,6 +84,29 @@ VARIANCE = Mend(
     ),
 )
 
+COMPLEX_VARIANCE = Mend(
+    defects=("variance-of-complex",),
+    idea="The squares are summed of both parts of a difference, which is the square of its "
+    "distance. Real values are squared as before.",
+    test="torch.var and torch.std of complex values, against eager.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "var_decomposition",
+                    "squared_diff = diff * diff",
+                    """
+                    $found
+                    if diff.is_complex():
+                        squared_diff = torch.sum(torch.view_as_real(diff) ** 2, -1)
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
 SCATTERED = Mend(
     defects=("scatter-mean-truncated", "scatter-without-self"),
     idea="Means of floats are divided as such, and those of integers rounded down. Where what was "
@@ -231,6 +254,7 @@ VMAP = Mend(
 WRITTEN_ANEW = (
     LOG_SOFTMAX,
     VARIANCE,
+    COMPLEX_VARIANCE,
     SCATTERED,
     SHORTER_INDEX,
     ATTENTION,
