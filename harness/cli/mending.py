@@ -149,6 +149,7 @@ def judged_by(judged: JudgedRun) -> Judged:
     splits = summed(tally for (whole, _), tally in held.tallies.items() if not whole)
     return Judged(
         mend=mend.name,
+        digest=mend.digest,
         release=held.baseline.subject,
         run=judged.folder.run_id,
         cells=held.compared,

@@ -24,6 +24,7 @@ class Judged:
     """A release with one mend, held against the release as it is over the whole corpus.
 
     Attributes:
+        digest: of the mend as it was asked (`Mend.digest`).
         run: the id of the run.
         cells: how many were compared, of both lanes.
         calls: user calls that are right now and were not; ``splits`` likewise.
@@ -33,6 +34,7 @@ class Judged:
     """
 
     mend: str
+    digest: str
     release: str
     run: str
     cells: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from harness.mends.edits import DoesNotFit, Edit, edited
 from harness.mends.names import missing_imports, unknown_names
@@ -46,6 +48,14 @@ class Mend:
     @property
     def name(self) -> str:
         return self.defects[0]
+
+    @property
+    def digest(self) -> str:
+        """Of all that it changes: what was said of one with another digest says nothing of it."""
+        parts = [
+            (each.file, [astuple(edit) for edit in each.edits], each.added) for each in self.patches
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
     @property
     def limits(self) -> str:

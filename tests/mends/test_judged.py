@@ -19,7 +19,7 @@ from harness.mends.judged import (
 from tests.commands import harness
 
 ROW = Judged(
-    "no-inputs", "2.14.0", "run", cells=885, calls=1, splits=0, regressed=0, worse=0, left=0
+    "no-inputs", "0a1b", "2.14.0", "run", cells=885, calls=1, splits=0, regressed=0, worse=0, left=0
 )
 
 
@@ -57,6 +57,22 @@ def test_each_mend_makes_nothing_worse_by_itself_or_says_which_one_goes_with_it(
     worse = [row.mend for row in rows.values() if row.worse or row.regressed]
     alone = [name for name in worse if not by_name[name].goes_with]
     assert alone == []
+
+
+def test_each_mend_was_judged_alone_as_it_is_now():
+    """Else `mend --record` takes a run of it anew."""
+    rows = read_judged()
+    assert {mend.name: mend.digest for mend in MENDS} == {
+        name: row.digest for name, row in rows.items()
+    }
+
+
+def test_a_mend_of_another_text_has_another_digest():
+    mend = MENDS[0]
+    first, *others = mend.patches
+    changed = dataclasses.replace(first, added=(*first.added, "def more(): ..."))
+    assert dataclasses.replace(mend, idea="another").digest == mend.digest
+    assert dataclasses.replace(mend, patches=(changed, *others)).digest != mend.digest
 
 
 def test_a_run_of_all_mends_is_refused_and_nothing_is_written_down():
