@@ -11,6 +11,7 @@ import torch
 
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
+from corpus.families.attributes import LINEAR
 from corpus.families.caches import HEADS, PACKAGE_ALONE, WIDTH, Cache
 from corpus.inputs import floats
 
@@ -151,3 +152,90 @@ def _counts(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def whole_numbers_divided_in_autocast() -> Program:
     return Program(_counts, model=Divided())
+
+
+class Normed(torch.nn.Module):
+    """A norm in float32, as language models have it, in front of a Linear."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+        self.project = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = x.to(torch.float32)
+        h = h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return torch.relu(self.project(self.weight * h)) > 0
+
+
+@case(
+    Family.TYPES,
+    catches="what is cast to float32 by the model itself, noted as float16, before a Linear",
+    fallback=[RELU],
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def norm_of_floats_in_autocast() -> Program:
+    return Program(floats((2, 8)), model=Normed())
+
+
+class Rectified(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+        self.second = torch.nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu_(self.first(x)) @ self.second > 0
+
+
+@case(
+    Family.TYPES,
+    catches="what an op in place returns, noted as float32, before an op that is excluded",
+    fallback=LINEAR,
+    settings={**HALF, "autocast_excluded_ops": {"torch.ops.aten.matmul.default"}},
+    lanes=PACKAGE_ALONE,
+)
+def rectified_in_place_in_autocast() -> Program:
+    return Program(floats((2, 8)), model=Rectified())
+
+
+class HalfWritten(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(2, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, _ = self.kept.chunk(2)
+        first.add_(x.round())
+        return torch.relu(self.kept * 2) > 1
+
+
+@case(
+    Family.TYPES,
+    catches="a write through one of several views, which goes into a cast of what they view",
+    fallback=[RELU],
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+    state=True,
+)
+def write_through_a_chunk_in_autocast() -> Program:
+    return Program(floats((1, 8)), model=HalfWritten())
+
+
+class ManyClasses(torch.nn.Module):
+    """As many classes as a language model has, all alike: more than float16 can count."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.log_softmax(torch.relu(x) * 0.01, -1) > -12
+
+
+@case(
+    Family.TYPES,
+    catches="a log_softmax whose sum over all classes is beyond float16",
+    fallback=[RELU],
+    settings=HALF,
+    lanes=PACKAGE_ALONE,
+)
+def many_classes_in_autocast() -> Program:
+    return Program(floats((1, 70_000)), model=ManyClasses())

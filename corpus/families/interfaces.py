@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
+
 import torch
 from torch.fx.graph import CodeGen
 
@@ -320,3 +323,24 @@ def _everything(generator: torch.Generator, size: int | None) -> Inputs:
 )
 def every_interface_at_once() -> Program:
     return Program(_everything, model=Everything())
+
+
+class Pyramid(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *, features: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        return torch.relu(features["low"] * 2) + features["high"] * x
+
+
+def _in_order(generator: torch.Generator, _: int | None) -> Inputs:
+    x, low, high = (torch.randn(2, 8, generator=generator) for _ in range(3))
+    return Inputs((x,), {"features": OrderedDict(low=low, high=high)})
+
+
+@case(
+    Family.INTERFACES,
+    catches="an OrderedDict by keyword, of which save makes a dictionary",
+    fallback=[RELU],
+    wiring=True,
+    lanes=["package"],
+)
+def ordered_dictionary_by_keyword() -> Program:
+    return Program(_in_order, model=Pyramid())

@@ -211,3 +211,26 @@ def labels_saved_with_the_program() -> Program:
 )
 def size_computed_in_pytorch() -> Program:
     return Program(floats((DYNAMIC, 8)), model=Positions(), dynamic_shapes=batch(), bounds=BOUNDS)
+
+
+class Masked(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        causal = torch.ones(6, 6).tril()
+        return self.project(x.masked_fill(causal == 0, 0.0)) + 1
+
+
+@case(
+    Family.SETTINGS,
+    catches="a constant that lowering folds and PyTorch reads, by the global partitioner",
+    fallback=["aten.where.self", "aten.masked_fill.Scalar"],
+    eager_tolerance=1e-5,
+    wiring=True,
+    settings={"use_fast_partitioner": False},
+    lanes=PACKAGE,
+)
+def global_partitioner_constant_in_pytorch() -> Program:
+    return Program(floats((6, 6)), model=Masked())

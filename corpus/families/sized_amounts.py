@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from corpus.case import Family, Program, case
+from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.dynamic_shapes import BOUNDS
 from corpus.inputs import DYNAMIC, floats
@@ -70,3 +70,51 @@ def image_padded_by_its_width() -> Program:
         dynamic_shapes=shapes,
         bounds=(4, 16),
     )
+
+
+class Appended(torch.nn.Module):
+    """A window that moves on by as many rows as there are new ones."""
+
+    def forward(self, window: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        moved = torch.cat([window[:, new.shape[1] :], new], 1)
+        moved[:, -new.shape[1] :] = new * 2
+        return torch.relu(moved) + 1
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="rows that are written from the end on, as many as a size says",
+    fallback=[RELU],
+    dynamic=True,
+    lanes=("package",),
+)
+def last_rows_written() -> Program:
+    rows = torch.export.Dim("rows", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        floats((2, 2 * BOUNDS[1], 4), (2, DYNAMIC, 4)),
+        model=Appended(),
+        dynamic_shapes=({}, {1: rows}),
+        bounds=BOUNDS,
+    )
+
+
+class LastFrames(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        wanted = count.item()
+        torch._check(wanted >= 1)
+        torch._check(wanted <= 64)
+        return torch.relu(x[:, -wanted:] * 2) + 1
+
+
+def _more_than_there_are(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 8, 4, generator=generator), torch.tensor(12)))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="the last 12 of 8 rows, which are all 8",
+    fallback=[RELU, "aten.item.default", "aten._local_scalar_dense.default"],
+    lanes=("package",),
+)
+def more_than_all_rows_from_the_end() -> Program:
+    return Program(_more_than_there_are, model=LastFrames())

@@ -199,3 +199,22 @@ class ReadAndWritten(torch.nn.Module):
 )
 def input_read_before_a_fallback_writes_it() -> Program:
     return Program(floats((2, 8)), model=ReadAndWritten())
+
+
+class Emptied(torch.nn.Module):
+    def forward(self, x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+        made = torch.relu(z + x) * 2
+        x.zero_()
+        z.zero_()
+        return made
+
+
+@case(
+    Family.CACHES,
+    catches="two inputs that are emptied: what is written is a constant, which has no metadata",
+    fallback=[RELU],
+    wiring=True,
+    lanes=PACKAGE_ALONE,
+)
+def two_inputs_emptied() -> Program:
+    return Program(floats((2, 8), (2, 8)), model=Emptied())

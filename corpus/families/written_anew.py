@@ -312,3 +312,22 @@ def _row_and_index(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def row_written_at_an_index_of_data() -> Program:
     return Program(_row_and_index, model=RowAtAnIndex())
+
+
+class WholeInStrides(torch.nn.Module):
+    """Whole numbers beyond what float32 holds, in memory that is made for them."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made = torch.empty_strided((2, 8), (1, 2), dtype=torch.int64)
+        made.copy_(torch.relu(x).to(torch.int64) + 2**24 + 1)
+        return made // 2
+
+
+@case(
+    Family.TYPES,
+    catches="an empty tensor of whole numbers, made as one of floats",
+    fallback=[RELU],
+    lanes=PACKAGE_ALONE,
+)
+def whole_numbers_in_an_empty_tensor() -> Program:
+    return Program(floats((2, 8)), model=WholeInStrides())

@@ -6,15 +6,29 @@ from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
 _CAST = "rule_based_autocast"
+_SET_VALUE = '''
+    def _set_value(node, value):
+        """What a node returns now, and what is taken out of that."""
+        node.meta["val"] = value
+        for reader in node.users:
+            if reader.target == operator.getitem and isinstance(value, (list, tuple)):
+                reader.meta["val"] = value[reader.args[1]]
+    '''
 
 FLOATS_ALONE = Mend(
-    defects=("autocast-casts-integers", "autocast-of-several-outputs"),
+    defects=(
+        "autocast-casts-integers",
+        "autocast-of-several-outputs",
+        "autocast-of-a-named-type",
+    ),
     idea="Floating tensors alone are cast, and the metadata of an op with several outputs is cast "
     "output by output. What an op returns that takes whole numbers is asked of torch, since it "
-    "need not be of the type of the casts. It costs nothing.",
-    test="A comparison of whole numbers above 2048, an embedding, chunk, and whole numbers that "
-    "are divided before a Linear, each compiled with enable_autocast and float16.",
-    uncovered="An LSTM, of whose matmuls one operand is cast and the other is not.",
+    "need not be of the type of the casts; and what it returns that names its type, or takes no "
+    "tensor, is what it was. It costs nothing.",
+    test="A comparison of whole numbers above 2048, an embedding, chunk, whole numbers that are "
+    "divided before a Linear, x.to(torch.float32) and torch.zeros before one, each compiled with "
+    "enable_autocast and float16.",
+    uncovered="The branches of torch.cond, and ops that float16 has not, as quantile.",
     patches=(
         Patch(
             file="torch_tensorrt/dynamo/lowering/passes/rule_based_autocast.py",
@@ -26,8 +40,8 @@ FLOATS_ALONE = Mend(
                     Edit(
                         _CAST,
                         f'node.meta["val"] = node.meta["val"].to(autocast_{which}_precision_type)',
-                        f'node.meta["val"] = _value_when_cast(node, '
-                        f"autocast_{which}_precision_type)",
+                        f"_set_value(node, _value_when_cast("
+                        f"node, autocast_{which}_precision_type))",
                     )
                     for which in ("low", "high")
                 ),
@@ -41,13 +55,18 @@ FLOATS_ALONE = Mend(
             return tensor.to(dtype) if tensor.is_floating_point() else tensor
 
         given = [each.meta.get("val") for each in node.all_input_nodes]
-        if all(each.is_floating_point() for each in given if isinstance(each, torch.Tensor)):
+        given = [each for each in given if isinstance(each, torch.Tensor)]
+        named = any(isinstance(each, torch.dtype) for each in (*node.args, *node.kwargs.values()))
+        if named or not given:  # as of x.to(float) or torch.ones, whatever its inputs are
+            return node.meta["val"]
+        if all(each.is_floating_point() for each in given):
             return torch.utils._pytree.tree_map_only(torch.Tensor, cast, node.meta["val"])
         args, kwargs = torch.fx.node.map_arg(
             (node.args, node.kwargs), lambda each: each.meta["val"]
         )
         return node.target(*args, **kwargs)
     ''',
+                _SET_VALUE,
             ),
         ),
     ),
@@ -58,7 +77,8 @@ WRITES = Mend(
     idea="An op that writes in place is left the tensor that it writes to, and so are the views "
     "that it writes through, where they had been given a cast of it; what is written is cast to "
     "that tensor's type. It costs nothing.",
-    test="A running mean and a KV cache, compiled with enable_autocast: call each twice.",
+    test="A running mean and a KV cache, compiled with enable_autocast: call each twice; a write "
+    "through chunk(); and ReLU(inplace=True) in front of an op that is excluded.",
     goes_with=("autocast-casts-integers",),
     patches=(
         Patch(
@@ -73,8 +93,10 @@ WRITES = Mend(
                         node.args = _cast_all_tensor_args_to_dtype(
                             node, node.args, node.args[0].meta["val"].dtype
                         )
+                        node.meta["val"] = node.args[0].meta["val"]
                         continue
                     if node in written_through:
+                        _set_value(node, _as_what_it_views(node))
                         continue
                     """,
                 ),
@@ -95,16 +117,25 @@ WRITES = Mend(
         views = set()
         for node in filter(_is_in_place, graph.nodes):
             written = node.args[0]
-            while _is_a_view(written):
+            while _is_a_view(written) or written.target == operator.getitem:
                 views.add(written)
                 written = written.args[0]
         return views
+
+
+    def _as_what_it_views(node):
+        """What a view, or several, of a tensor are, which may have been cast since."""
+        dtype = node.args[0].meta["val"].dtype
+        return torch.utils._pytree.tree_map_only(
+            torch.Tensor, lambda each: each.to(dtype), node.meta["val"]
+        )
 
 
     def _is_a_view(node):
         schema = getattr(node.target, "_schema", None)
         return bool(schema and schema.returns and schema.returns[0].alias_info)
     ''',
+                _SET_VALUE,
             ),
         ),
     ),

@@ -7,6 +7,23 @@ from harness.mends.mend import Mend, Patch
 
 _COMPILER = "torch_tensorrt/dynamo/_compiler.py"
 _ADAPTERS = "_insert_complex_io_adapters"
+#: What a node of a graph that has been split returns.
+VALUE_BEHIND = '''
+    def _value_behind(gm, node):
+        """What a node returns; a piece's output and the call of a fallback have no value yet."""
+        if "val" in node.meta:
+            return node.meta["val"]
+        if node.op == "get_attr":
+            constant = getattr(gm, node.target)
+            values = [each.meta.get("val") for each in gm.graph.nodes]
+            mode = torch._guards.detect_fake_mode(values)
+            return constant if mode is None else mode.from_tensor(constant)
+        if node.op == "call_module":
+            nodes = gm.get_submodule(node.target).graph.nodes
+            returned = next(each for each in nodes if each.op == "output").args[0]
+            return torch.fx.node.map_arg(returned, lambda each: each.meta["val"])
+        return _value_behind(gm, node.args[0])[node.args[1]]
+    '''
 
 
 def _marked(which: str) -> Edit:
@@ -117,17 +134,7 @@ ADAPTERS = Mend(
                     (value,) = value  # the only output of an engine
                 node.meta["val"] = node.target(value, *node.args[1:])
     ''',
-                '''
-    def _value_behind(gm, node):
-        """What a node returns; a piece's output and the call of a fallback have no value yet."""
-        if "val" in node.meta:
-            return node.meta["val"]
-        if node.op == "call_module":
-            nodes = gm.get_submodule(node.target).graph.nodes
-            returned = next(each for each in nodes if each.op == "output").args[0]
-            return torch.fx.node.map_arg(returned, lambda each: each.meta["val"])
-        return _value_behind(gm, node.args[0])[node.args[1]]
-    ''',
+                VALUE_BEHIND,
             ),
         ),
     ),

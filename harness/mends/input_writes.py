@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.mends.complex_values import VALUE_BEHIND
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
@@ -91,7 +92,7 @@ WRITTEN = Mend(
                 for at in range(start - states, len(returned)):
                     if not _is_of_an_engine(returned[at]):
                         own = gm.graph.call_function(torch.ops.aten.clone.default, (returned[at],))
-                        own.meta["val"] = returned[at].meta.get("val")
+                        own.meta["val"] = _value_behind(gm, returned[at])
                         returned[at] = own
             for position, value in zip(positions, returned[start:]):
                 copy = gm.graph.call_function(
@@ -111,6 +112,7 @@ WRITTEN = Mend(
         made = value.args[0] if value.target is operator.getitem else value
         return made.op == "call_module" and "_run_on_acc" in made.target
     ''',
+                VALUE_BEHIND,
             ),
         ),
         Patch(

@@ -19,9 +19,21 @@ def _as_compiled(module, args, kwargs):
         return args, in_order if len(in_order) == len(kwargs) else kwargs
     spec = info.in_spec
     given = pytree.tree_structure((args, kwargs))
-    if given.num_leaves != spec.num_leaves or set(kwargs) != set(spec.child(1).context):
+    if not _alike(given, spec):
         return args, kwargs
     return pytree.tree_unflatten(fx_pytree.tree_flatten_spec((args, kwargs), spec), spec)
+'''
+_ALIKE = '''
+def _alike(one, other):
+    """Whether two structures differ in the order of dictionaries' keys at most."""
+    if one.type is not other.type or one.num_children != other.num_children:
+        return False
+    ours, others = one.children(), other.children()
+    if one.type is dict:
+        if set(one.context) != set(other.context):
+            return False
+        others = [others[other.context.index(key)] for key in one.context]
+    return all(map(_alike, ours, others))
 '''
 
 KEYWORDS_IN_ORDER = Mend(
@@ -31,7 +43,8 @@ KEYWORDS_IN_ORDER = Mend(
     "where it has none: torch.export gives a GraphModule its inputs by position. What does not "
     "fit the specification is handed on as it came. The mistake is torch's, but torch.export "
     "is right for its own modules, and save() knows the names.",
-    test="compile with a then b, save with b then a; the keys of a dictionary in another order.",
+    test="compile with a then b, save with b then a; the keys of a dictionary in another order; an "
+    "OrderedDict.",
     uncovered="Who calls the exporter's own export() has to hand inputs over in that order.",
     in_part=("torch-keywords-by-position",),
     patches=(
@@ -50,7 +63,7 @@ KEYWORDS_IN_ORDER = Mend(
                     """,
                 ),
             ),
-            added=(_AS_COMPILED,),
+            added=(_AS_COMPILED, _ALIKE),
         ),
     ),
 )

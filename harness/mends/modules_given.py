@@ -206,4 +206,43 @@ NESTED = Mend(
     ),
 )
 
-MODULES_GIVEN = (SIZES_OF_THEIR_OWN, NESTED)
+GIVEN_TWICE = Mend(
+    defects=("one-tensor-given-twice",),
+    idea="A tensor that stands for two inputs is cloned for the second one before the module is "
+    "exported: torch.export takes it for one value. It costs that copy, there alone.",
+    test="inputs=[spec, spec] of one Input, and [x, x] of one tensor: call with two tensors.",
+    uncovered="A program that torch.export itself made of one tensor given twice.",
+    patches=(
+        Patch(
+            file=_TRACER,
+            edits=(
+                Edit(
+                    "trace",
+                    "torch_kwarg_inputs = ...",
+                    """
+                    $found
+                    torch_arg_inputs, torch_kwarg_inputs = _each_its_own(
+                        (torch_arg_inputs, torch_kwarg_inputs)
+                    )
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _each_its_own(inputs: Any) -> Any:
+        """The same inputs, in which no tensor stands twice."""
+        seen = set()
+
+        def own(tensor: torch.Tensor) -> torch.Tensor:
+            twice = id(tensor) in seen
+            seen.add(id(tensor))
+            return tensor.clone() if twice else tensor
+
+        return torch.utils._pytree.tree_map_only(torch.Tensor, own, inputs)
+    ''',
+            ),
+        ),
+    ),
+)
+
+MODULES_GIVEN = (SIZES_OF_THEIR_OWN, NESTED, GIVEN_TWICE)

@@ -10,12 +10,17 @@ _SAVE = "torch_tensorrt/_compile.py"
 _LEAVES = "(torch.Tensor, Input, bool, int, float, str, type(None))"
 
 CONTAINERS = Mend(
-    defects=("save-refuses-containers", "save-refuses-numbers"),
+    defects=(
+        "save-refuses-containers",
+        "save-refuses-numbers",
+        "ordered-dictionary-made-plain",
+    ),
     idea="save() asks of the leaves of its positional inputs what it had asked of the inputs, and "
     "takes None, numbers and strings as torch.export does, by keyword too; the code behind it "
-    "walks containers already. It costs nothing.",
-    test="A dictionary, a list, None and a number in arg_inputs, and a number and a flag in "
-    "kwarg_inputs.",
+    "walks containers already, and leaves a named tuple and an OrderedDict what they are. It "
+    "costs nothing.",
+    test="A dictionary, a list, a named tuple, None and a number in arg_inputs, and an "
+    "OrderedDict, a number and a flag in kwarg_inputs.",
     goes_with=("none-or-number-returned",),
     patches=(
         Patch(
@@ -36,6 +41,25 @@ CONTAINERS = Mend(
                     "isinstance(obj, torch.Tensor)",
                     "isinstance(obj, (torch.Tensor, bool, int, float, str, type(None)))",
                 ),
+                Edit(
+                    "save",
+                    "type(obj)(extracted)",
+                    'type(obj)(*extracted) if hasattr(obj, "_fields") else $found',
+                ),
+                Edit(
+                    "save",
+                    "{key: _extract_tensor(value) for key, value in obj.items()}",
+                    "_with_values(obj, $found)",
+                ),
+            ),
+            added=(
+                '''
+    def _with_values(dictionary: Any, values: Any) -> Any:
+        """These values in a dictionary of the same kind, as an OrderedDict."""
+        copied = dictionary.copy()
+        copied.update(values)
+        return copied
+    ''',
             ),
         ),
     ),
@@ -65,7 +89,7 @@ _ONE_A_TENSOR = '''
 def _one_a_tensor(dynamic_shapes, args):
     """Shapes as the compiled module takes its inputs, where those of *args stand as one."""
     shapes = dynamic_shapes.values() if isinstance(dynamic_shapes, dict) else dynamic_shapes
-    if dynamic_shapes is None or len(shapes) == len(args):
+    if not dynamic_shapes or len(shapes) == len(args):
         return dynamic_shapes
     *named, last = shapes
     if isinstance(last, tuple) and len(named) + len(last) == len(args):
@@ -113,8 +137,10 @@ EXPORTED = Mend(
     idea="save() reads the list of buffers off the graph of the program that it is given, where "
     "torch.export has left what compile wrote there, and declares their new values as it does "
     "those of a module that it exports itself. A program that has declared them says so on the "
-    "same graph, and is left as it is. It costs nothing.",
-    test="A running mean: compile, torch.export.export, save, load, and call it twice.",
+    "same graph, and is left as it is. It costs a copy of the graph, without its weights, so that "
+    "the caller's program stays as it is.",
+    test="A running mean: compile, torch.export.export, save, load, and call it twice; and save "
+    "the program twice.",
     uncovered="A program that is written by torch.export.save, which no code of the release sees.",
     patches=(
         Patch(
@@ -124,10 +150,55 @@ EXPORTED = Mend(
                     "save",
                     "module = _declare_aliased_kv_mutations_on_ep(module)",
                     """
+                    _state = module.graph_module.meta.get("_copyback_mutation_buffers")
                     module = _declare_aliased_kv_mutations_on_ep(
-                        module,
-                        copyback_buffers=module.graph_module.meta.get("_copyback_mutation_buffers"),
+                        _with_a_graph_of_its_own(module) if _state else module,
+                        copyback_buffers=_state,
                     )
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _with_a_graph_of_its_own(program: Any) -> Any:
+        """The same program: what is declared on its graph leaves the caller's as it is."""
+        import copy
+
+        return torch.export.ExportedProgram(
+            root=program.graph_module,
+            graph=copy.deepcopy(program.graph),
+            graph_signature=program.graph_signature,
+            state_dict=program.state_dict,
+            range_constraints=program.range_constraints,
+            module_call_graph=program.module_call_graph,
+            example_inputs=program.example_inputs,
+            constants=program.constants,
+        )
+    ''',
+            ),
+        ),
+    ),
+)
+
+CONSTANT_KEPT = Mend(
+    defects=("constant-deleted",),
+    idea="A folded constant that the split graph itself reads is left to it, where all were "
+    "deleted. The global partitioner splits the graph in place, so that what PyTorch reads lies "
+    "there; the fast one gives each piece its own. It costs a look over the nodes.",
+    test="masked_fill by a mask of torch.ones().tril() in torch_executed_ops, compiled with "
+    "use_fast_partitioner=False, called and saved.",
+    patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "compile_module",
+                    "for attr in dir(gm): ...",
+                    """
+                    read = {each.target for each in partitioned_module.graph.nodes}
+                    for attr in dir(gm):
+                        if attr.startswith("_frozen_param") and attr not in read:
+                            delattr(gm, attr)
                     """,
                 ),
             ),
@@ -166,4 +237,4 @@ BRANCHES = Mend(
     ),
 )
 
-SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED, BRANCHES)
+SAVING = (CONTAINERS, NO_NODE_RETURNED, STAR, EXPORTED, BRANCHES, CONSTANT_KEPT)

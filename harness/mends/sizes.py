@@ -234,7 +234,7 @@ OUTSIDE = Mend(
                 if dim is not None:
                     sym_size = torch.ops.aten.sym_size.int
                     node = gm.graph.call_function(sym_size, (node, dim))
-                    node.meta["val"] = size
+                node.meta.setdefault("val", size)
                 proxy = torch.fx.Proxy(node, tracer)
                 proxy = proxy - b if b else proxy
                 known[symbol] = proxy // a if a != 1 else proxy

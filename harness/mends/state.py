@@ -227,7 +227,7 @@ IN_MEMORY = Mend(
         """Lines of Python that give buffers their new values, all of which are read first."""
         own = ".clone()" if len(buffers) > 1 else ""
         news = [
-            f"_new_{at} = ({name}.detach() if {name}.requires_grad else {name}){own}"
+            f"_new_{at} = {name}.detach(){own}"
             for at, name in enumerate(map(written, values))
         ]
         copies = [

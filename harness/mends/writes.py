@@ -5,6 +5,12 @@ from __future__ import annotations
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
+_WITH_KNOWN = """
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+$found
+"""
+
 _CONVERTERS = "torch_tensorrt/dynamo/conversion/aten_ops_converters.py"
 _CONVERSION = "torch_tensorrt/dynamo/conversion/_conversion.py"
 _DECOMPOSITIONS = "torch_tensorrt/dynamo/lowering/_decompositions.py"
@@ -282,4 +288,76 @@ DIMENSION = Mend(
     ),
 )
 
-WRITES = (INPUT_KEPT, STEP, OPEN_END, INTEGERS, LAST_INDEX, NUMBER, INDEXED, DIMENSION)
+FROM_THE_END = Mend(
+    defects=("written-from-the-end",),
+    idea="Where a write may begin at a negative place, the size is added to the places by a "
+    "remainder. It costs that one op there, and nothing where the beginning is not negative.",
+    test="x[:, -n:] = y with a dynamic size n: call it, save it and load it.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/decompose_dynamic_slice_scatter.py",
+            edits=(
+                Edit(
+                    "decompose_dynamic_slice_scatter",
+                    "indices_node = ...",
+                    """
+                    $found
+                    begin = start.meta.get("val") if isinstance(start, torch.fx.Node) else start
+                    if not statically_known_true(begin >= 0):
+                        size = input_val.shape[dim]
+                        if not isinstance(size, int):
+                            size = gm.graph.call_function(
+                                torch.ops.aten.sym_size.int, (input_node, dim)
+                            )
+                        indices_node = gm.graph.call_function(
+                            torch.ops.aten.remainder.Scalar, (indices_node, size)
+                        )
+                    """,
+                ),
+                Edit(
+                    "decompose_dynamic_slice_scatter",
+                    "changed = False",
+                    _WITH_KNOWN,
+                ),
+            ),
+        ),
+    ),
+)
+
+LAST_ROWS = Mend(
+    defects=("more-than-all-of-the-last",),
+    idea="A beginning or an end that lies before the first element is the first element, as in "
+    "Python. It costs a comparison of two sizes, where it is not known that one is the smaller.",
+    test="x[:, -n:] with an n that depends on data, called with n beyond the size.",
+    uncovered="An n of 0, which is the whole in Python and nothing here.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/normalize_negative_slice_stop.py",
+            edits=(
+                Edit(
+                    "normalize_negative_slice_stop",
+                    "normalized_bound = b(operator.sub, dim_size, positive_offset)",
+                    """
+                    $found
+                    count, sliced = (
+                        each.meta.get("val") for each in (positive_offset, input_node)
+                    )
+                    known = count is not None and sliced is not None
+                    if not (known and statically_known_true(count <= sliced.shape[dim])):
+                        normalized_bound = b(torch.sym_max, normalized_bound, 0)
+                    """,
+                ),
+                Edit(
+                    "normalize_negative_slice_stop",
+                    "modified = False",
+                    _WITH_KNOWN,
+                ),
+            ),
+        ),
+    ),
+)
+
+WRITES = (
+    INPUT_KEPT, STEP, OPEN_END, INTEGERS, LAST_INDEX, NUMBER, INDEXED, DIMENSION, FROM_THE_END,
+    LAST_ROWS,
+)  # fmt: skip

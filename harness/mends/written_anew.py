@@ -16,9 +16,11 @@ _OF_THE_INDEX = "src_shape = list(index.shape)"
 LOG_SOFTMAX = Mend(
     defects=("log-of-an-unlikely-class",),
     idea="The largest logit is subtracted, and then the logarithm of the sum of exponentials, "
-    "which no class makes 0: as PyTorch defines it. It costs a maximum and a difference, and an "
-    "engine no longer has a softmax there.",
-    test="log_softmax of float32 logits 200 apart, and of float16 logits 20 apart.",
+    "which no class makes 0: as PyTorch defines it, in float32, as there: a sum over as many "
+    "classes as a language model has is beyond float16. It costs a maximum and a difference, and "
+    "an engine no longer has a softmax there.",
+    test="log_softmax of float32 logits 200 apart, of float16 logits 20 apart, and of 100,000 "
+    "classes with enable_autocast.",
     patches=(
         Patch(
             file=_LOWERED,
@@ -27,11 +29,14 @@ LOG_SOFTMAX = Mend(
                     "log_softmax_decomposition",
                     "return torch.log(...)",
                     """
-                    logits = x.to(torch.float) if half_to_float else x
+                    half = x.dtype in (torch.float16, torch.bfloat16)
+                    logits = x.to(torch.float) if half else x
+                    result = logits.dtype if half_to_float else x.dtype
                     if _is_empty(logits):
-                        return torch.empty_like(logits)
+                        return torch.empty_like(logits, dtype=result)
                     shifted = logits - torch.amax(logits, dim, keepdim=True)
-                    return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
+                    total = torch.sum(torch.exp(shifted), dim, keepdim=True)
+                    return (shifted - torch.log(total)).to(result)
                     """,
                 ),
             ),
@@ -101,6 +106,25 @@ COMPLEX_VARIANCE = Mend(
                     if diff.is_complex():
                         squared_diff = torch.sum(torch.view_as_real(diff) ** 2, -1)
                     """,
+                ),
+            ),
+        ),
+    ),
+)
+
+TYPE_OF_THE_EMPTY = Mend(
+    defects=("empty-strided-of-floats",),
+    idea="The tensor has the type that the call names. It costs nothing.",
+    test="torch.empty_strided(..., dtype=torch.int64), and numbers beyond 2 ** 24 copied into it.",
+    patches=(
+        Patch(
+            file=_LOWERED,
+            edits=(
+                Edit(
+                    "empty_strided_decomposition",
+                    "torch.empty(...)",
+                    'torch.empty(empty_size, dtype=kwargs.get("dtype"), device=to_torch_device('
+                    "default_device()))",
                 ),
             ),
         ),
@@ -255,6 +279,7 @@ WRITTEN_ANEW = (
     LOG_SOFTMAX,
     VARIANCE,
     COMPLEX_VARIANCE,
+    TYPE_OF_THE_EMPTY,
     SCATTERED,
     SHORTER_INDEX,
     ATTENTION,
