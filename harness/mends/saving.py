@@ -150,7 +150,10 @@ EXPORTED = Mend(
                     "save",
                     "module = _declare_aliased_kv_mutations_on_ep(module)",
                     """
-                    _state = module.graph_module.meta.get("_copyback_mutation_buffers")
+                    _told = module.graph_module.meta
+                    _state = None
+                    if not _told.get("_copyback_mutations_declared"):
+                        _state = _told.get("_copyback_mutation_buffers")
                     module = _declare_aliased_kv_mutations_on_ep(
                         _with_a_graph_of_its_own(module) if _state else module,
                         copyback_buffers=_state,
