@@ -275,7 +275,7 @@ def _one(name: str, standings: Standings, *, as_json: bool) -> int:
         if name in mend.in_part:
             tell(f"  {'not mended:':12} {mend.uncovered}")
         if judged := read_judged().get(mend.name):
-            tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.words}")
+            tell(f"  {'judged:':12} the mend alone, on a CPU: {judged.told_of(mend.digest)}")
         if work := read_work().get(mend.name):
             tell(f"  {'costs:':12} lines of Python, by {work[0].case}: {mend_costs(work)}")
     if place is not None:

@@ -61,6 +61,10 @@ class Judged:
         are = "are" if self.worse > 1 else "is"
         return f"over {plural(self.cells, 'cell')}, {better}; {worse} {are} worse{left}"
 
+    def told_of(self, digest: str) -> str:
+        """The same, of a mend with this digest: one that has changed since is told to have."""
+        return self.words if digest == self.digest else f"{self.words}; it has changed since"
+
 
 @dataclass(frozen=True)
 class Work:

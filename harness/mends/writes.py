@@ -330,6 +330,7 @@ LAST_ROWS = Mend(
     "Python. It costs a comparison of two sizes, where it is not known that one is the smaller.",
     test="x[:, -n:] with an n that depends on data, called with n beyond the size.",
     uncovered="An n of 0, which is the whole in Python and nothing here.",
+    goes_with=("size-comes-out-as-a-tensor",),
     patches=(
         Patch(
             file="torch_tensorrt/dynamo/lowering/passes/normalize_negative_slice_stop.py",
