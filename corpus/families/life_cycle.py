@@ -315,18 +315,6 @@ def pickled_before_save() -> Program:
 
 @case(
     Family.LIFE_CYCLE,
-    catches="a compiled module with state that was pickled, whose code is traced as it is loaded",
-    fallback=[RELU],
-    wiring=True,
-    lanes=["package"],
-    state=True,
-)
-def pickled_with_state() -> Program:
-    return Program(floats((1, HEADS, 1, WIDTH)), model=Window(), after_compile=pickled)
-
-
-@case(
-    Family.LIFE_CYCLE,
     catches="state that a program declares as written, taken for an output once more by `save`",
     fallback=[RELU],
     wiring=True,
