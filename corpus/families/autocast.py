@@ -201,6 +201,8 @@ def rectified_in_place_in_autocast() -> Program:
 
 
 class HalfWritten(torch.nn.Module):
+    kept: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("kept", torch.zeros(2, 8))
