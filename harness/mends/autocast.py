@@ -29,6 +29,7 @@ FLOATS_ALONE = Mend(
     "divided before a Linear, x.to(torch.float32) and torch.zeros before one, each compiled with "
     "enable_autocast and float16.",
     uncovered="The branches of torch.cond, and ops that float16 has not, as quantile.",
+    goes_with=("autocast-loses-writes",),
     patches=(
         Patch(
             file="torch_tensorrt/dynamo/lowering/passes/rule_based_autocast.py",
@@ -79,7 +80,7 @@ WRITES = Mend(
     "that tensor's type. It costs nothing.",
     test="A running mean and a KV cache, compiled with enable_autocast: call each twice; a write "
     "through chunk(); and ReLU(inplace=True) in front of an op that is excluded.",
-    goes_with=("autocast-casts-integers",),
+    goes_with=("autocast-casts-integers", "copy-back-in-memory"),
     patches=(
         Patch(
             file="torch_tensorrt/dynamo/lowering/passes/rule_based_autocast.py",
