@@ -6,7 +6,7 @@ All other cases hand over a program that `torch.export` made of the model's own 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -28,12 +28,14 @@ class Cell(torch.nn.Module):
         return torch.relu(x * 2 - hidden) + kept
 
 
-def _of_states(container: type[list[Any]] | type[tuple[Any, ...]]) -> Program:
+def _of_states(
+    container: Callable[[Iterable[torch.Tensor]], Any], model: torch.nn.Module
+) -> Program:
     def inputs(generator: torch.Generator, _: int | None) -> Inputs:
         x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
         return Inputs((x,), {"states": container(states)})
 
-    return Program(inputs, model=Cell())
+    return Program(inputs, model=model)
 
 
 @case(
@@ -45,7 +47,7 @@ def _of_states(container: type[list[Any]] | type[tuple[Any, ...]]) -> Program:
     module_given=True,
 )
 def module_given_a_list_by_keyword() -> Program:
-    return _of_states(list)
+    return _of_states(list, Cell())
 
 
 @case(
@@ -57,7 +59,7 @@ def module_given_a_list_by_keyword() -> Program:
     module_given=True,
 )
 def module_given_a_tuple_by_keyword() -> Program:
-    return _of_states(tuple)
+    return _of_states(tuple, Cell())
 
 
 class TwoLengths(torch.nn.Module):
@@ -280,11 +282,6 @@ class NamedCell(torch.nn.Module):
         return torch.relu(x * 2 - states.hidden) + states.kept
 
 
-def _of_named_states(generator: torch.Generator, _: int | None) -> Inputs:
-    x, *states = (torch.randn(2, 8, generator=generator) for _ in range(3))
-    return Inputs((x,), {"states": States(*states)})
-
-
 @case(
     Family.INTERFACES,
     catches="a named tuple by keyword, whose names are gone when the module is exported",
@@ -293,7 +290,7 @@ def _of_named_states(generator: torch.Generator, _: int | None) -> Inputs:
     module_given=True,
 )
 def module_given_a_named_tuple() -> Program:
-    return Program(_of_named_states, model=NamedCell())
+    return _of_states(States._make, NamedCell())
 
 
 class Masked(torch.nn.Module):

@@ -36,7 +36,7 @@ def log_probabilities_of_the_unlikely() -> Program:
 
 
 class LogProbabilitiesOfChosen(torch.nn.Module):
-    """Of the rows that the data choose, whose number nothing may ask while it lowers."""
+    """The data choose the rows. Lowering must not ask how many there are."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.log_softmax(torch.relu(x[x[:, 0] > 0]) * 2, dim=-1)

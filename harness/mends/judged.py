@@ -62,7 +62,7 @@ class Judged:
         return f"over {plural(self.cells, 'cell')}, {better}; {worse} {are} worse{left}"
 
     def told_of(self, digest: str) -> str:
-        """The same, of a mend with this digest: one that has changed since is told to have."""
+        """`words` of a mend with this digest, with a remark where it was judged with another."""
         return self.words if digest == self.digest else f"{self.words}; it has changed since"
 
 

@@ -51,7 +51,7 @@ class Mend:
 
     @property
     def digest(self) -> str:
-        """Of all that it changes: what was said of one with another digest says nothing of it."""
+        """A digest of the code that the mend changes, by which a run says which mend it judged."""
         parts = [
             (each.file, [astuple(edit) for edit in each.edits], each.added) for each in self.patches
         ]

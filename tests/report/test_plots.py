@@ -1,5 +1,6 @@
-"""The pictures: text stays text, every cell has its sign, nothing unmeasured is drawn."""
+"""The pictures: text stays text, and nothing unmeasured is drawn."""
 
+import dataclasses
 import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
@@ -31,6 +32,11 @@ def test_releases_of_one_row_are_one_line_of_the_picture(run):
 def test_what_was_not_measured_is_said_in_the_picture(model):
     assert "not measured" in words(plots.latency_figure(model[LATENCY], emulated=True))
     assert "not measured" in words(plots.latency_figure((), emulated=True))
+
+
+def test_a_name_with_markup_or_mathematics_is_drawn_as_it_is(model):
+    named = [dataclasses.replace(row, members=("<b> $x_1$",)) for row in model[LATENCY]]
+    assert "<b> $x_1$" in words(plots.latency_figure(named, emulated=True))
 
 
 def test_a_picture_is_the_same_on_every_run_and_leaves_the_settings_alone(model):

@@ -38,38 +38,18 @@ def tuple_of(*items: Any) -> Packed:
     return Packed(FormKind.TUPLE, items)
 
 
-def list_of(*items: Any) -> Packed:
-    return Packed(FormKind.LIST, items)
-
-
 @dataclass
 class Draft:
-    """``history`` are values of (rows, 8), the last one current; ``extra`` is returned too."""
-
     inputs: list[Input] = field(default_factory=list)
     arguments: list[Form] = field(default_factory=list)
     keywords: list[Keyword] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    history: list[Ref] = field(default_factory=list)
-    extra: list[Form] = field(default_factory=list)
     seeds: int = 0
-
-    @property
-    def current(self) -> Ref:
-        return self.history[-1]
-
-    @property
-    def older(self) -> Ref:
-        """A value that stands before the current one."""
-        return self.history[-2]
 
     def input(self, *shape: int | str) -> Ref:
         """An input leaf; must come before any step."""
         self.inputs.append(Input(shape))
         return Ref(len(self.inputs) - 1)
-
-    def goes_on(self, ref: Ref) -> None:
-        self.history.append(ref)
 
     def tensor(
         self, path: str, kind: AttributeKind, shape: tuple[int, ...] = (8,), seed: int = 0
