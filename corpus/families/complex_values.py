@@ -53,6 +53,62 @@ def complex_times_an_imaginary_number() -> Program:
     return Program(floats((2, 3, 2)), model=Turned())
 
 
+class Current(torch.nn.Module):
+    """Real voltages over complex impedances."""
+
+    def forward(self, impedance: torch.Tensor, voltage: torch.Tensor) -> torch.Tensor:
+        ohms = torch.view_as_complex(torch.relu(impedance) * 2 + 1)
+        return torch.view_as_real(voltage / ohms) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="a real tensor over a complex one of as many rows as columns, taken for pairs",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def real_over_complex() -> Program:
+    return Program(floats((3, 3, 2), (3, 3)), model=Current())
+
+
+class Attenuated(torch.nn.Module):
+    def forward(self, x: torch.Tensor, orders: torch.Tensor) -> torch.Tensor:
+        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2 + 1) ** orders) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="complex values to the power of as many real ones, which are taken for pairs",
+    fallback=[RELU],
+    eager_tolerance=1e-4,
+    lanes=PACKAGE_ALONE,
+)
+def complex_to_the_power_of_reals() -> Program:
+    return Program(floats((3, 3, 2), (3, 3)), model=Attenuated())
+
+
+class Gated(torch.nn.Module):
+    """Complex values where a gate is open, a real level elsewhere, and the gate behind them."""
+
+    def forward(self, x: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        waves = torch.view_as_complex(torch.relu(x) * 2)
+        kept = torch.where(gate > 0, waves, gate)
+        rows = torch.cat([kept, gate], 1)
+        return torch.view_as_real(torch.stack([rows, torch.cat([gate, gate], 1)])) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="complex values that are chosen, joined and stacked beside real ones",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_joined_with_reals() -> Program:
+    return Program(floats((2, 3, 2), (2, 3)), model=Gated())
+
+
 class Product(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2 + 1).prod(1)) + 1

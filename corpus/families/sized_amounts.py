@@ -119,3 +119,48 @@ def _more_than_there_are(generator: torch.Generator, _: int | None) -> Inputs:
 )
 def more_than_all_rows_from_the_end() -> Program:
     return Program(_more_than_there_are, model=LastFrames())
+
+
+class FramesOrNone(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        wanted = count.item()
+        torch._check(wanted >= 0)
+        torch._check(wanted <= 64)
+        return torch.relu(x[:, -wanted:] * 2) + 1
+
+
+def _none_of_them(generator: torch.Generator, _: int | None) -> Inputs:
+    return Inputs((torch.randn(2, 8, 4, generator=generator), torch.tensor(0)))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="the rows from the last none on, which are all, counted from the end",
+    fallback=[RELU, "aten.item.default", "aten._local_scalar_dense.default"],
+    lanes=("package",),
+)
+def rows_from_the_last_none_on() -> Program:
+    return Program(_none_of_them, model=FramesOrNone())
+
+
+class FramesCutOff(torch.nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        cut = count.item()
+        torch._check(cut >= 0)
+        torch._check(cut <= 8)
+        return torch.relu(x[:, :-cut] * 2) + 1
+
+
+def _some_of_them(generator: torch.Generator, _: int | None) -> Inputs:
+    rows = torch.randn(2, 8, 4, generator=generator)
+    return Inputs((rows, torch.randint(1, 5, (), generator=generator)))
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="rows cut off the end, of which there may be none as far as the compiler knows",
+    fallback=[RELU, "aten.item.default", "aten._local_scalar_dense.default"],
+    lanes=("package",),
+)
+def rows_cut_off_the_end() -> Program:
+    return Program(_some_of_them, model=FramesCutOff())

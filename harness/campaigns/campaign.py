@@ -14,7 +14,7 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +30,7 @@ from corpus.drawn.model import DrawnModel
 from harness.campaigns.differential import Ways, differences
 from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.judge import Answer, Judge
+from harness.campaigns.lines import journal_lines, opened_journal
 from harness.campaigns.models import models
 from harness.gate.control import control_failures
 from harness.register.defects import Register
@@ -168,7 +169,7 @@ class Campaign:
         self._shrinking: Cause | None = None
         self._smallest: Find | None = None
         self._resume()
-        self._journal = (folder / "journal.jsonl").open("a", encoding="utf-8")
+        self._journal = opened_journal(folder)
         self._journal.write("\n")  # a line that a kill has cut off ends here
 
     def run(self, seconds: float) -> None:
@@ -381,16 +382,6 @@ class Campaign:
                 also = tuple(map(_cause, line["also"]))
                 program = kind.from_json(line["program"])
                 self._add(Find(_cause(line["cause"]), kind, program, also))
-
-
-def journal_lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a campaign's journal; a last one that was cut off is left out."""
-    path = folder / "journal.jsonl"
-    for text in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        try:
-            yield json.loads(text)
-        except ValueError:
-            continue
 
 
 def _cause(data: Mapping[str, Any]) -> Cause:

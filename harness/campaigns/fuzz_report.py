@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from corpus.drawn.model import DrawnModel
-from harness.campaigns.campaign import Campaign, Find, journal_lines
+from harness.campaigns.campaign import Campaign, Find
+from harness.campaigns.lines import journal_lines
 from harness.register.defects import Register
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from harness.base.errors import SurroundingsError, UsageError
+from harness.campaigns.lines import journal_lines, opened_journal
 from harness.campaigns.mutation import Mutant
 from harness.gate.candidate import judge_candidate
 from harness.gate.pairs import Pair
@@ -127,15 +128,14 @@ class Journal:
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.ledger = Ledger()
-        place = folder / "journal.jsonl"
-        for line in _lines(place):
+        for line in journal_lines(folder):
             if line["event"] == "file" and line["sha256"] != digest:
                 raise UsageError(
                     f"{folder} holds a campaign over another file; give another folder by --out"
                 )
             self.ledger.read(line)
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = place.open("a", encoding="utf-8")
+        self._file = opened_journal(folder)
         self.write(event="file", sha256=digest)
 
     def write(self, **line: Any) -> None:
@@ -314,12 +314,3 @@ def _findings(event: Mapping[str, Any], own: Mapping[str, CellRecord]) -> Iterat
         for finding in judge_candidate(Pair(own[key.cell_id], record)).findings:
             oracle = finding.oracle or Oracle.COMPLETION
             yield Found(key.case, key.capture, key.lane, key.route, oracle, finding.reason)
-
-
-def _lines(journal: Path) -> Iterator[dict[str, Any]]:
-    """The journal's lines; a last one that was cut off is left out."""
-    for text in journal.read_text(encoding="utf-8").splitlines() if journal.is_file() else ():
-        try:
-            yield json.loads(text)
-        except ValueError:
-            continue

@@ -7,6 +7,7 @@ from harness.mends.mend import Mend, Patch
 
 _REWRITE = "torch_tensorrt/dynamo/lowering/passes/complex_graph_rewrite.py"
 _ADAPTERS = "_insert_complex_io_adapters"
+_JOINED = "tensors = _as_pairs(self, node, *node.args[0])"
 _MIXED = "if _is_mixed(self, node):\n    return _in_parts(self, node)\n$found"
 
 BESIDE_REALS = Mend(
@@ -14,10 +15,10 @@ BESIDE_REALS = Mend(
     idea="A sum, a difference or a product of which one side at most is pairs of reals is written "
     "part by part: a real side has no imaginary part, and a complex number has both. A quotient "
     "by a complex number is the product with its inverse. Two pairs are added and multiplied as "
-    "before. It costs a concatenation for each such op.",
-    test="1 - z, z + b, z * 1j and z / 2j of complex z and real b, x + 1j * y of real x and y, and "
-    "a complex buffer times a real tensor, against eager.",
-    uncovered="A real tensor divided by a complex one, which compile() refuses.",
+    "before. What is divided by a pair, concatenated or stacked with one, or chosen beside one, is "
+    "made a pair first. It costs a concatenation for each such op.",
+    test="1 - z, z + b, z * 1j, z / 2j and b / z of complex z and real b, x + 1j * y of real x and "
+    "y, a complex buffer times a real tensor, and cat, stack and where of z and b, against eager.",
     goes_with=("complex-adapter-without-metadata",),
     patches=(
         Patch(
@@ -29,6 +30,21 @@ BESIDE_REALS = Mend(
                     "if len(node.args) < 2 or isinstance(node.args[1], torch.fx.Node): ...",
                     _MIXED,
                 ),
+                Edit(
+                    "ComplexGraphRewriter._rewrite_pow_tensor_tensor",
+                    "z1_inp, z2_inp = node.args[0], node.args[1]",
+                    "z1_inp, z2_inp = _as_pairs(self, node, *node.args[:2])",
+                ),
+                Edit("ComplexGraphRewriter._rewrite_cat", "tensors = node.args[0]", _JOINED),
+                Edit("ComplexGraphRewriter._rewrite_stack", "tensors = node.args[0]", _JOINED),
+                Edit(
+                    "ComplexGraphRewriter._rewrite_where",
+                    "mask_node, true_node, other_node = node.args",
+                    """
+                    $found
+                    true_node, other_node = _as_pairs(self, node, true_node, other_node)
+                    """,
+                ),
             ),
             added=(
                 '''
@@ -37,11 +53,27 @@ BESIDE_REALS = Mend(
         sides = node.args[:2]
         pairs = [isinstance(x, Node) and rewriter._is_complex_layout_node(x) for x in sides]
         number = isinstance(sides[1], complex)
+        if isinstance(node.kwargs.get("alpha"), complex):
+            return False
+        if node.target is torch.ops.aten.div.Tensor and pairs == [False, True]:
+            node.args = (*_as_pairs(rewriter, node, sides[0]), sides[1])
         if node.target is torch.ops.aten.div.Tensor or pairs.count(True) != 1:
             return number
         other = sides[pairs.index(False)]
         scales = node.target is torch.ops.aten.mul.Tensor and isinstance(other, (int, float))
         return not scales
+
+
+    def _as_pairs(rewriter, node, *values):
+        """What an op on pairs reads: of a real tensor, it and zeros."""
+        pairs = []
+        for value in values:
+            if isinstance(value, Node) and not rewriter._is_complex_layout_node(value):
+                with SubgraphBuilder(rewriter.gm.graph, node.prev) as b:
+                    zeros = b(torch.ops.aten.zeros_like.default, value)
+                    value = rewriter._inline_cat_re_im(b, value, zeros)
+            pairs.append(value)
+        return pairs
 
 
     def _in_parts(rewriter, node):

@@ -7,8 +7,7 @@ from harness.mends.mend import Mend, Patch
 
 _AS_COMPILED = '''
 def _as_compiled(module, args, kwargs):
-    """The same inputs, with keywords and dictionaries in the order in which it was compiled."""
-    import torch.fx._pytree as fx_pytree
+    """The same inputs in the dictionaries that it was compiled with, their keys in that order."""
     import torch.utils._pytree as pytree
 
     info = getattr(module.graph._codegen, "pytree_info", None)
@@ -17,34 +16,49 @@ def _as_compiled(module, args, kwargs):
         names = names[len(args) :]
         in_order = {name: kwargs[name] for name in names if name in kwargs}
         return args, in_order if len(in_order) == len(kwargs) else kwargs
-    spec = info.in_spec
-    given = pytree.tree_structure((args, kwargs))
-    if not _alike(given, spec):
-        return args, kwargs
-    return pytree.tree_unflatten(fx_pytree.tree_flatten_spec((args, kwargs), spec), spec)
+    leaves = _in_order_of(info.in_spec, (args, kwargs))
+    return (args, kwargs) if leaves is None else pytree.tree_unflatten(leaves, info.in_spec)
 '''
-_ALIKE = '''
-def _alike(one, other):
-    """Whether two structures differ in the order of dictionaries' keys at most."""
-    if one.type is not other.type or one.num_children != other.num_children:
-        return False
-    ours, others = one.children(), other.children()
-    if one.type is dict:
-        if set(one.context) != set(other.context):
-            return False
-        others = [others[other.context.index(key)] for key in one.context]
-    return all(map(_alike, ours, others))
+_IN_ORDER_OF = '''
+def _in_order_of(spec, given):
+    """Inputs as the leaves of a specification; None where more than dictionaries differ."""
+    import collections
+
+    import torch.utils._pytree as pytree
+
+    if spec.is_leaf():
+        return [given] if pytree.tree_is_leaf(given) else None
+    dictionaries = (dict, collections.OrderedDict, collections.defaultdict)
+    if spec.type in dictionaries and isinstance(given, collections.abc.Mapping):
+        keys = spec.context[-1] if spec.type is collections.defaultdict else spec.context
+        if set(keys) != set(given):
+            return None
+        values = [given[key] for key in keys]
+    else:
+        values, own = pytree.tree_flatten(given, is_leaf=lambda each: each is not given)
+        theirs = (spec.type, spec.context, spec.num_children)
+        if (own.type, own.context, len(values)) != theirs:
+            return None
+    leaves = []
+    for child, value in zip(spec.children(), values):
+        found = _in_order_of(child, value)
+        if found is None:
+            return None
+        leaves += found
+    return leaves
 '''
 
 KEYWORDS_IN_ORDER = Mend(
-    defects=("torch-keywords-by-position",),
-    idea="save() hands torch.export the inputs in the order in which the module was compiled, "
-    "flattened and rebuilt by the module's own specification, or by the names of its inputs "
-    "where it has none: torch.export gives a GraphModule its inputs by position. What does not "
-    "fit the specification is handed on as it came. The mistake is torch's, but torch.export "
-    "is right for its own modules, and save() knows the names.",
+    defects=("torch-keywords-by-position", "ordered-dictionary-made-plain"),
+    idea="save() hands torch.export the inputs as the module was compiled with them, dictionaries "
+    "of the same kind with their keys in the same order, rebuilt by the module's own "
+    "specification, or by the names of its inputs where it has none: torch.export gives a "
+    "GraphModule its inputs by position. What does not fit the specification is handed on as it "
+    "came. The mistake is torch's, but torch.export is right for its own modules, and save() "
+    "knows the names.",
     test="compile with a then b, save with b then a; the keys of a dictionary in another order; an "
-    "OrderedDict.",
+    "OrderedDict, given to both; a dictionary given to one and an OrderedDict, or a model's output "
+    "of transformers, to the other.",
     uncovered="Who calls the exporter's own export() has to hand inputs over in that order.",
     in_part=("torch-keywords-by-position",),
     patches=(
@@ -63,7 +77,7 @@ KEYWORDS_IN_ORDER = Mend(
                     """,
                 ),
             ),
-            added=(_AS_COMPILED, _ALIKE),
+            added=(_AS_COMPILED, _IN_ORDER_OF),
         ),
     ),
 )

@@ -6,6 +6,7 @@ from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
 _TRACER = "torch_tensorrt/dynamo/_tracer.py"
+_SAVE = "torch_tensorrt/_compile.py"
 _UTILS = "torch_tensorrt/dynamo/utils.py"
 _AS_GIVEN = '''
     def _as_given(container: Any, items: Any) -> Any:
@@ -209,8 +210,10 @@ NESTED = Mend(
 GIVEN_TWICE = Mend(
     defects=("one-tensor-given-twice",),
     idea="A tensor that stands for two inputs is cloned for the second one before the module is "
-    "exported: torch.export takes it for one value. It costs that copy, there alone.",
-    test="inputs=[spec, spec] of one Input, and [x, x] of one tensor: call with two tensors.",
+    "exported, by compile() and by save(): torch.export takes it for one value. It costs that "
+    "copy, there alone.",
+    test="inputs=[spec, spec] of one Input, and [x, x] of one tensor, given to compile() and to "
+    "save(): call with two tensors.",
     uncovered="A program that torch.export itself made of one tensor given twice.",
     patches=(
         Patch(
@@ -240,6 +243,21 @@ GIVEN_TWICE = Mend(
 
         return torch.utils._pytree.tree_map_only(torch.Tensor, own, inputs)
     ''',
+            ),
+        ),
+        Patch(
+            file=_SAVE,
+            edits=(
+                Edit(
+                    "save",
+                    'if executorch_partitioners and output_format != "executorch": ...',
+                    """
+                    from torch_tensorrt.dynamo._tracer import _each_its_own
+
+                    arg_tensors, kwarg_tensors = _each_its_own((arg_tensors, kwarg_tensors))
+                    $found
+                    """,
+                ),
             ),
         ),
     ),

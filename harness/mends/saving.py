@@ -10,17 +10,12 @@ _SAVE = "torch_tensorrt/_compile.py"
 _LEAVES = "(torch.Tensor, Input, bool, int, float, str, type(None))"
 
 CONTAINERS = Mend(
-    defects=(
-        "save-refuses-containers",
-        "save-refuses-numbers",
-        "ordered-dictionary-made-plain",
-    ),
+    defects=("save-refuses-containers", "save-refuses-numbers"),
     idea="save() asks of the leaves of its positional inputs what it had asked of the inputs, and "
     "takes None, numbers and strings as torch.export does, by keyword too; the code behind it "
-    "walks containers already, and leaves a named tuple and an OrderedDict what they are. It "
-    "costs nothing.",
-    test="A dictionary, a list, a named tuple, None and a number in arg_inputs, and an "
-    "OrderedDict, a number and a flag in kwarg_inputs.",
+    "walks containers already, and leaves a named tuple what it is. It costs nothing.",
+    test="A dictionary, a list, a named tuple, None and a number in arg_inputs, and a number and "
+    "a flag in kwarg_inputs.",
     goes_with=("none-or-number-returned",),
     patches=(
         Patch(
@@ -46,20 +41,6 @@ CONTAINERS = Mend(
                     "type(obj)(extracted)",
                     'type(obj)(*extracted) if hasattr(obj, "_fields") else $found',
                 ),
-                Edit(
-                    "save",
-                    "{key: _extract_tensor(value) for key, value in obj.items()}",
-                    "_with_values(obj, $found)",
-                ),
-            ),
-            added=(
-                '''
-    def _with_values(dictionary: Any, values: Any) -> Any:
-        """These values in a dictionary of the same kind, as an OrderedDict."""
-        copied = dictionary.copy()
-        copied.update(values)
-        return copied
-    ''',
             ),
         ),
     ),

@@ -179,7 +179,8 @@ IN_MEMORY = Mend(
     "written where the values are hidden from the caller, in the code that is generated; the "
     "graph stays as it is, so that save() sees what it saw. Where several buffers are written, "
     "the values are cloned first, since one may be what another buffer held. It costs the "
-    "copies that the model itself makes.",
+    "copies that the model itself makes. A file that is saved behind calls begins with the state "
+    "that they left, as one of the model itself would.",
     test="A running mean, and two buffers that change places: call the compiled module twice.",
     uncovered="A module that is compiled under torch.inference_mode() and called outside of it, "
     "which raises where its state would be written.",

@@ -185,11 +185,22 @@ READ_ELSEWHERE = Mend(
     defects=("old-cache-read-too-late",),
     idea="A cache whose old rows are read by anything but the write is copied back, and is none "
     "for an engine to write to in place: another piece may read it behind that engine. The write "
-    "gets the mark that the converters read. It costs a copy of such a cache.",
+    "gets the mark that the converters read. It costs a copy of such a cache. Where the whole "
+    "program is to be one engine, no piece can come behind it, and nothing is changed.",
     test="A model that multiplies its cache by a number that a fallback returns, and then writes "
     "rows into it: call it twice.",
     goes_with=("copy-back-in-memory", "cache-written-twice", "tuple-for-a-tensor"),
     patches=(
+        Patch(
+            file=_COMPILER,
+            edits=(
+                Edit(
+                    "convert_exported_program_to_serialized_trt_engine",
+                    "gm, lifted_buffers = lift_mutated_buffers(gm, settings)",
+                    'gm.meta["_becomes_one_engine"] = True\n$found',
+                ),
+            ),
+        ),
         Patch(
             file=_LIFTING,
             edits=(
@@ -197,7 +208,12 @@ READ_ELSEWHERE = Mend(
                     "lift_mutated_buffers",
                     "if will_alias and not new_value.users: ...",
                     """
-                    if will_alias and _is_read_beside(new_value.args[0], new_value):
+                    one_engine = gm.meta.get("_becomes_one_engine")
+                    if (
+                        will_alias
+                        and not one_engine
+                        and _is_read_beside(new_value.args[0], new_value)
+                    ):
                         new_value.meta["_trt_no_kv_alias"] = True
                         no_kv_alias_writes.append(new_value.name)
                         will_alias = False

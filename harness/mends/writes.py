@@ -325,11 +325,13 @@ FROM_THE_END = Mend(
 )
 
 LAST_ROWS = Mend(
-    defects=("more-than-all-of-the-last",),
+    defects=("more-than-all-of-the-last", "cut-off-maybe-none"),
     idea="A beginning or an end that lies before the first element is the first element, as in "
-    "Python. It costs a comparison of two sizes, where it is not known that one is the smaller.",
-    test="x[:, -n:] with an n that depends on data, called with n beyond the size.",
-    uncovered="An n of 0, which is the whole in Python and nothing here.",
+    "Python, and of an n that is not positive -n is counted from the front. It costs a comparison "
+    "of two sizes where it is not known that one is the smaller, and some where n may be 0; the "
+    "slice's size follows from n then, and is none of its own any more.",
+    test="x[:, -n:] and x[:, :-n] with an n that depends on data, called with n beyond the size, "
+    "and with 0.",
     goes_with=("size-comes-out-as-a-tensor",),
     patches=(
         Patch(
@@ -346,6 +348,12 @@ LAST_ROWS = Mend(
                     known = count is not None and sliced is not None
                     if not (known and statically_known_true(count <= sliced.shape[dim])):
                         normalized_bound = b(torch.sym_max, normalized_bound, 0)
+                    if count is None or not statically_known_true(count > 0):
+                        from_the_front = b(torch.sym_max, b(operator.neg, positive_offset), 0)
+                        behind = b(torch.sym_min, b(torch.sym_max, positive_offset, 0), 1)
+                        normalized_bound = b(operator.mul, normalized_bound, behind)
+                        normalized_bound = b(operator.add, normalized_bound, from_the_front)
+                        node.meta.pop("unbacked_bindings", None)  # its size is one of these now
                     """,
                 ),
                 Edit(

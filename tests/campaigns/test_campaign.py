@@ -23,6 +23,7 @@ from harness.campaigns.differential import differences
 from harness.campaigns.drawing import NAME, blueprints
 from harness.campaigns.fuzz_report import points_of, signed_by, write_finds, write_page
 from harness.campaigns.judge import Judge
+from harness.campaigns.lines import journal_lines
 from harness.campaigns.models import models
 from harness.register.defects import Defect, Register, Sign, read_register
 from harness.register.facts import facts_of, place_of
@@ -116,6 +117,8 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
         before.pairs,
     )
     assert after.finds == before.finds
+    after._write("end")
+    assert [line["event"] for line in journal_lines(tmp_path)][-1] == "end"
 
 
 #: A fallback writes to one buffer of two names, of which torch.export makes two buffers.
