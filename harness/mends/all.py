@@ -18,6 +18,7 @@ from harness.mends.mend import Mend
 from harness.mends.modules_given import MODULES_GIVEN
 from harness.mends.profiles import PROFILES
 from harness.mends.program import PROGRAM
+from harness.mends.refitting import REFITTING
 from harness.mends.saving import SAVING
 from harness.mends.sizes import SIZES
 from harness.mends.state import STATE
@@ -31,7 +32,7 @@ WRITTEN_FOR = "2.14.0"
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
     *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE, *WRITTEN_ANEW,
-    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN, *PROFILES,
+    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN, *PROFILES, *REFITTING,
 )  # fmt: skip
 
 

@@ -142,4 +142,51 @@ WRITES = Mend(
     ),
 )
 
-AUTOCAST = (FLOATS_ALONE, WRITES)
+OWN_PROGRAM = Mend(
+    defects=("autocast-rewrites-the-program", "calibration-advances-state"),
+    idea="Casts are inserted into a copy of the program's graph, which shares its weights, and "
+    "calibration runs a copy of its module. It costs a graph, and the state twice while it runs.",
+    test="Compile one program with enable_autocast and then without, and call the program itself; "
+    "calibrate a model with a counter, and look at the counter.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/_aten_lowering_pass.py",
+            edits=(
+                Edit("pre_export_lowering", "ep.module()", "_copied($found)"),
+                Edit(
+                    "pre_export_lowering",
+                    "gm = ep.graph_module",
+                    "ep = _with_its_own_graph(ep) if settings.enable_autocast else ep\n$found",
+                ),
+            ),
+            added=(
+                '''
+    def _copied(module):
+        import copy
+
+        return copy.deepcopy(module)
+
+
+    def _with_its_own_graph(program):
+        """The same program, so that the caller's stays as it is when this one is rewritten."""
+        graph_module = _copied(program.graph_module)
+        for mine, theirs in zip(graph_module.graph.nodes, program.graph.nodes):
+            mine.name = theirs.name  # the copy of a node that is called as a builtin is not
+        return torch.export.ExportedProgram(
+            root=graph_module,
+            graph=graph_module.graph,
+            graph_signature=program.graph_signature,
+            state_dict=program.state_dict,
+            range_constraints=program.range_constraints,
+            module_call_graph=program.module_call_graph,
+            example_inputs=program.example_inputs,
+            constants=program.constants,
+            verifiers=program.verifiers,
+        )
+    ''',
+            ),
+        ),
+    ),
+)
+
+AUTOCAST = (FLOATS_ALONE, WRITES, OWN_PROGRAM)

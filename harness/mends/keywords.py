@@ -82,4 +82,31 @@ KEYWORDS_IN_ORDER = Mend(
     ),
 )
 
-KEYWORD_ORDER = (KEYWORDS_IN_ORDER,)
+HANDED_ON = Mend(
+    defects=("keyword-ranges-dropped",),
+    idea="torch_tensorrt.compile hands inputs by keyword on to dynamo.compile, beside those by "
+    "position. It costs nothing.",
+    test="A program with a keyword of an open range, compiled by torch_tensorrt.compile with an "
+    "Input of another range: call it with a size of that range.",
+    patches=(
+        Patch(
+            file="torch_tensorrt/_compile.py",
+            edits=(
+                Edit(
+                    "compile",
+                    "dynamo_compile(exp_program, arg_inputs=torchtrt_arg_inputs, **kwargs)",
+                    """
+                    dynamo_compile(
+                        exp_program,
+                        arg_inputs=torchtrt_arg_inputs,
+                        kwarg_inputs=torchtrt_kwarg_inputs,
+                        **kwargs,
+                    )
+                    """,
+                ),
+            ),
+        ),
+    ),
+)
+
+KEYWORD_ORDER = (KEYWORDS_IN_ORDER, HANDED_ON)

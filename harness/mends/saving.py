@@ -148,9 +148,12 @@ EXPORTED = Mend(
         """The same program: what is declared on its graph leaves the caller's as it is."""
         import copy
 
+        graph = copy.deepcopy(program.graph)
+        for mine, theirs in zip(graph.nodes, program.graph.nodes):
+            mine.name = theirs.name  # the copy of a node that is called as a builtin is not
         return torch.export.ExportedProgram(
             root=program.graph_module,
-            graph=copy.deepcopy(program.graph),
+            graph=graph,
             graph_signature=program.graph_signature,
             state_dict=program.state_dict,
             range_constraints=program.range_constraints,

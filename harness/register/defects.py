@@ -35,6 +35,7 @@ BLAMES: Final = (
     "partitioner",
     "tracer",
     "packaging",
+    "runtime",
     "torch",
     "by design",
 )

@@ -167,7 +167,8 @@ def test_a_mend_of_the_package_alone_mends_its_defects_and_breaks_nothing(mend, 
         return
     mended = re.findall(r"^  mends: (.*)$", told, re.MULTILINE)  # of many the last line counts
     counted = next((int(line.split()[0]) for line in mended if line.endswith(" more")), 0)
-    untold = {f'"{by_id[defect].title}"' for defect in mend.defects} - {*mended}
+    seen = [defect for defect in mend.defects if not by_id[defect].not_visible]
+    untold = {f'"{by_id[defect].title}"' for defect in seen} - {*mended}
     assert len(untold) <= counted, told
 
 
