@@ -152,7 +152,12 @@ OWN_PROGRAM = Mend(
         Patch(
             file="torch_tensorrt/dynamo/lowering/passes/_aten_lowering_pass.py",
             edits=(
-                Edit("pre_export_lowering", "ep.module()", "_copied($found)"),
+                Edit(
+                    "pre_export_lowering",
+                    "ep.module()",
+                    "$found if settings.autocast_calibration_dataloader is None else "
+                    "_copied($found)",
+                ),
                 Edit(
                     "pre_export_lowering",
                     "gm = ep.graph_module",
