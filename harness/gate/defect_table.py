@@ -227,6 +227,8 @@ def _own_torch(
 
 
 def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:
+    if defect.not_visible:
+        return Part.UNSEEN
     if defect.blame in _NOT_OURS:
         return Part.ELSEWHERE
     if not shown:
