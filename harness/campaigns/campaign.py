@@ -170,7 +170,6 @@ class Campaign:
         self._smallest: Find | None = None
         self._resume()
         self._journal = opened_journal(folder)
-        self._journal.write("\n")  # a line that a kill has cut off ends here
 
     def run(self, seconds: float) -> None:
         """Draw and judge for so long."""

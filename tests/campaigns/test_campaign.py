@@ -117,8 +117,8 @@ def test_a_campaign_that_was_killed_goes_on_with_all_that_it_had(judge, tmp_path
         before.pairs,
     )
     assert after.finds == before.finds
-    after._write("end")
-    assert [line["event"] for line in journal_lines(tmp_path)][-1] == "end"
+    after._write("resumed")
+    assert [line["event"] for line in journal_lines(tmp_path)][-2:] == ["end", "resumed"]
 
 
 #: A fallback writes to one buffer of two names, of which torch.export makes two buffers.
