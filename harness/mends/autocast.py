@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.mends.copied import COPIED_PROGRAM
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
@@ -165,30 +166,13 @@ OWN_PROGRAM = Mend(
                 ),
             ),
             added=(
-                '''
+                """
     def _copied(module):
         import copy
 
         return copy.deepcopy(module)
-
-
-    def _with_its_own_graph(program):
-        """The same program, so that the caller's stays as it is when this one is rewritten."""
-        graph_module = _copied(program.graph_module)
-        for mine, theirs in zip(graph_module.graph.nodes, program.graph.nodes):
-            mine.name = theirs.name  # the copy of a node that is called as a builtin is not
-        return torch.export.ExportedProgram(
-            root=graph_module,
-            graph=graph_module.graph,
-            graph_signature=program.graph_signature,
-            state_dict=program.state_dict,
-            range_constraints=program.range_constraints,
-            module_call_graph=program.module_call_graph,
-            example_inputs=program.example_inputs,
-            constants=program.constants,
-            verifiers=program.verifiers,
-        )
-    ''',
+    """,
+                COPIED_PROGRAM,
             ),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.mends.copied import COPIED_PROGRAM
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
@@ -136,33 +137,13 @@ EXPORTED = Mend(
                     if not _told.get("_copyback_mutations_declared"):
                         _state = _told.get("_copyback_mutation_buffers")
                     module = _declare_aliased_kv_mutations_on_ep(
-                        _with_a_graph_of_its_own(module) if _state else module,
+                        _with_its_own_graph(module) if _state else module,
                         copyback_buffers=_state,
                     )
                     """,
                 ),
             ),
-            added=(
-                '''
-    def _with_a_graph_of_its_own(program: Any) -> Any:
-        """The same program: what is declared on its graph leaves the caller's as it is."""
-        import copy
-
-        graph = copy.deepcopy(program.graph)
-        for mine, theirs in zip(graph.nodes, program.graph.nodes):
-            mine.name = theirs.name  # the copy of a node that is called as a builtin is not
-        return torch.export.ExportedProgram(
-            root=program.graph_module,
-            graph=graph,
-            graph_signature=program.graph_signature,
-            state_dict=program.state_dict,
-            range_constraints=program.range_constraints,
-            module_call_graph=program.module_call_graph,
-            example_inputs=program.example_inputs,
-            constants=program.constants,
-        )
-    ''',
-            ),
+            added=(COPIED_PROGRAM,),
         ),
     ),
 )
