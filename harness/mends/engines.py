@@ -174,7 +174,10 @@ NUMBERS = Mend(
         """The arguments of an engine's call, with a tensor for each size or number."""
         import contextlib
 
-        (result, *_) = pytree.tree_leaves(call.meta["val"])
+        results = pytree.tree_leaves(call.meta["val"])
+        result = next((each for each in results if isinstance(each, torch.Tensor)), None)
+        if result is None:  # an engine of sizes alone, of which nothing tells the device
+            return call.args
         tensors = []
         for argument in call.args:
             value = _value_of(gm, argument)

@@ -158,12 +158,12 @@ OUTSIDE = Mend(
                 if isinstance(node, torch.fx.Node)
                 and isinstance(node.meta.get("val"), torch.SymInt)
             }
-            sizes = _sizes_by_symbol(engine, call) if asked else {}
-            numbers = {
-                place: _number_outside(gm, call, value, sizes)
-                for place, value in asked.items()
-                if set() < value.node.expr.free_symbols <= sizes.keys()
-            }
+            sizes, wholes = _sizes_by_symbol(engine, call) if asked else ({}, {})
+            numbers = {}
+            for place, value in asked.items():
+                expr = value.node.expr.xreplace(wholes)
+                if set() < expr.free_symbols <= sizes.keys():
+                    numbers[place] = _number_outside(gm, call, expr, sizes)
             if not numbers:
                 continue
             changed = True
@@ -200,36 +200,60 @@ OUTSIDE = Mend(
         """Where the symbols of sizes are in what an engine is called with.
 
         Argument, dimension (None for an argument that is a number itself), the size, and what it
-        is of the symbol: a times the symbol and b more.
+        is of the symbol: a times the symbol and b more. A size of another form has a symbol of
+        its own, which stands for the whole of it.
         """
-        found = {}
+        import sympy
+
+        found, wholes = {}, {}
         placeholders = [node for node in engine.graph.nodes if node.op == "placeholder"]
         for placeholder, argument in zip(placeholders, call.args):
             value = placeholder.meta.get("val")
             sizes = enumerate(value.shape) if isinstance(value, torch.Tensor) else [(None, value)]
             for dim, size in sizes:
-                if isinstance(size, torch.SymInt) and len(size.node.expr.free_symbols) == 1:
-                    (symbol,) = size.node.expr.free_symbols
-                    b = size.node.expr.subs(symbol, 0)
-                    a = size.node.expr.coeff(symbol)
-                    if a != 0 and size.node.expr == a * symbol + b:
-                        known = (argument, dim, size, int(a), int(b))
-                        if a == 1 and b == 0:
-                            found[symbol] = known
-                        found.setdefault(symbol, known)
-        return found
+                if not isinstance(size, torch.SymInt):
+                    continue
+                expr = size.node.expr
+                symbol = min(expr.free_symbols, key=str, default=None)
+                a = expr.coeff(symbol) if symbol is not None else 0
+                b = expr - a * symbol if a != 0 else expr
+                if a != 0 and a.is_Integer and b.is_Integer:
+                    known = (argument, dim, size, int(a), int(b))
+                    if a == 1 and b == 0:
+                        found[symbol] = known
+                    found.setdefault(symbol, known)
+                elif symbol is not None and expr not in wholes:
+                    wholes[expr] = sympy.Dummy(integer=True)
+                    found[wholes[expr]] = (argument, dim, size, 1, 0)
+        return found, wholes
     ''',
                 '''
-    def _number_outside(gm, call, value, sizes):
+    def _number_outside(gm, call, expr, sizes):
         """A node before the call that computes a size of what the call is given."""
+        import math
+
         from torch.utils._sympy.interp import sympy_interp
         from torch.utils._sympy.reference import PythonReferenceAnalysis
 
         tracer = torch.fx.proxy.GraphAppendingTracer(gm.graph)
+
+        def written(function):
+            def write(number, dtype):
+                return tracer.create_proxy("call_function", function, (number,), {})
+
+            return staticmethod(write)
+
+        class Written(PythonReferenceAnalysis):
+            """Its functions of the standard library take no proxy."""
+
+            floor_to_int = written(math.floor)
+            ceil_to_int = written(math.ceil)
+            round_to_int = written(round)
+
         before = call.prev
         with gm.graph.inserting_before(call):
             known = {}
-            for symbol in value.node.expr.free_symbols:
+            for symbol in expr.free_symbols:
                 node, dim, size, a, b = sizes[symbol]
                 if dim is not None:
                     sym_size = torch.ops.aten.sym_size.int
@@ -238,7 +262,7 @@ OUTSIDE = Mend(
                 proxy = torch.fx.Proxy(node, tracer)
                 proxy = proxy - b if b else proxy
                 known[symbol] = proxy // a if a != 1 else proxy
-            made = sympy_interp(PythonReferenceAnalysis, known, value.node.expr)
+            made = sympy_interp(Written, known, expr)
         node = before.next
         while node is not call:
             if "val" not in node.meta:
