@@ -246,6 +246,7 @@ OUTSIDE = Mend(
         class Written(PythonReferenceAnalysis):
             """Its functions of the standard library take no proxy."""
 
+            trunc_to_int = written(math.trunc)
             floor_to_int = written(math.floor)
             ceil_to_int = written(math.ceil)
             round_to_int = written(round)

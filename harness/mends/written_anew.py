@@ -6,11 +6,6 @@ from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
 _LOWERED = "torch_tensorrt/dynamo/lowering/_decompositions.py"
-_EMPTY = '''
-    def _is_empty(tensor):
-        """Whether a size is 0; one that varies or depends on data must not be asked here."""
-        return any(isinstance(size, int) and size == 0 for size in tensor.shape)
-    '''
 _OF_THE_INDEX = "src_shape = list(index.shape)"
 
 LOG_SOFTMAX = Mend(
@@ -19,8 +14,8 @@ LOG_SOFTMAX = Mend(
     "which no class makes 0: as PyTorch defines it, in float32, as there: a sum over as many "
     "classes as a language model has is beyond float16. It costs a maximum and a difference, and "
     "an engine no longer has a softmax there.",
-    test="log_softmax of float32 logits 200 apart, of float16 logits 20 apart, and of 100,000 "
-    "classes with enable_autocast.",
+    test="log_softmax of float32 logits 200 apart, of float16 logits 20 apart, of 100,000 "
+    "classes with enable_autocast, and along the rows of x[mask] where no row is left.",
     patches=(
         Patch(
             file=_LOWERED,
@@ -34,13 +29,29 @@ LOG_SOFTMAX = Mend(
                     result = logits.dtype if half_to_float else x.dtype
                     if _is_empty(logits):
                         return torch.empty_like(logits, dtype=result)
-                    shifted = logits - torch.amax(logits, dim, keepdim=True)
+                    largest = torch.amax(_with_one_more(logits, dim), dim, keepdim=True)
+                    shifted = logits - largest
                     total = torch.sum(torch.exp(shifted), dim, keepdim=True)
                     return (shifted - torch.log(total)).to(result)
                     """,
                 ),
             ),
-            added=(_EMPTY,),
+            added=(
+                '''
+    def _is_empty(tensor):
+        """Whether a size is 0; one that varies or depends on data must not be asked here."""
+        return any(isinstance(size, int) and size == 0 for size in tensor.shape)
+    ''',
+                '''
+    def _with_one_more(logits, dim):
+        """With one more class that is none, where there may be none, of which none is largest."""
+        if logits.dim() == 0 or isinstance(logits.shape[dim], int):
+            return logits
+        amounts = [0] * (2 * logits.dim())
+        amounts[2 * (logits.dim() - 1 - dim % logits.dim()) + 1] = 1
+        return torch.constant_pad_nd(logits, amounts, float("-inf"))
+    ''',
+            ),
         ),
     ),
 )
@@ -199,9 +210,9 @@ SHORTER_INDEX = Mend(
 ATTENTION = Mend(
     defects=("attention-to-nothing",),
     idea="Where a row of the mask forbids all, its attention is 0, as PyTorch defines it. It costs "
-    "a maximum, a comparison and a choice for each attention that has a mask.",
-    test="scaled_dot_product_attention with a mask of which a row is all False, with "
-    "decompose_attention=True.",
+    "two comparisons and a choice for each attention that has a mask.",
+    test="scaled_dot_product_attention with a mask of which a row is all False, and with one to no "
+    "key at all, with decompose_attention=True.",
     patches=(
         Patch(
             file=_LOWERED,
@@ -212,13 +223,12 @@ ATTENTION = Mend(
                     """
                     allowed = attn_weight
                     $found
-                    if attn_mask is not None and not _is_empty(allowed):
-                        nothing = torch.amax(allowed, -1, keepdim=True) == float("-inf")
-                        attn_weight = attn_weight.masked_fill(nothing, 0.0)
+                    if attn_mask is not None:
+                        something = torch.any(allowed != float("-inf"), -1, keepdim=True)
+                        attn_weight = attn_weight.masked_fill(~something, 0.0)
                     """,
                 ),
             ),
-            added=(_EMPTY,),
         ),
     ),
 )
