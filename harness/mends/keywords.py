@@ -88,6 +88,8 @@ HANDED_ON = Mend(
     "position. It costs nothing.",
     test="A program with a keyword of an open range, compiled by torch_tensorrt.compile with an "
     "Input of another range: call it with a size of that range.",
+    uncovered="An Input by keyword that is wider than its program is refused, as one by position "
+    "is.",
     patches=(
         Patch(
             file="torch_tensorrt/_compile.py",

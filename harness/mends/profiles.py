@@ -56,6 +56,8 @@ RENAMED = Mend(
     "whatever the graph calls the node. It costs nothing.",
     test="torch.nn.Sequential, whose argument is called input, exported with Dim.DYNAMIC: its "
     "engine takes as many rows as the max_shape of the Input.",
+    uncovered="An Input that is wider than its program is refused of such an argument, too, as it "
+    "is of every other.",
     patches=(
         Patch(
             file="torch_tensorrt/dynamo/_compiler.py",

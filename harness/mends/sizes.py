@@ -91,6 +91,7 @@ def _left_as_it_is(defect: str, decomposition: str, test: str) -> Mend:
         idea="Where the number of rows is no number, the decomposition declines, as one of "
         "torch's own does, and the op is left in PyTorch. It costs an engine there.",
         test=test,
+        uncovered="require_full_compilation of such a model raises: no engine holds all of it.",
         patches=(
             Patch(
                 file=_LOWERED,
