@@ -77,8 +77,8 @@ NOT_TRUNCATED = Mend(
     defects=("double-refused-by-its-engine",),
     idea="Without truncate_double, an op that takes or returns float64, be it as one of several "
     "values, stays in PyTorch, as one "
-    "of complex values does, where both partitioners ask for these. Such ops could not be called "
-    "before; the cost is a split where one had been computed in float32 inside of an engine.",
+    "of complex values does, where both partitioners ask for these. What returns float64 could "
+    "not be called before; the cost is a split where one is computed inside of an engine.",
     test="A float64 model compiled with the default settings: call it, and compare with eager.",
     uncovered="require_full_compilation of such a model raises, since no engine holds all of it.",
     patches=(

@@ -85,9 +85,10 @@ KEYWORDS_IN_ORDER = Mend(
 HANDED_ON = Mend(
     defects=("keyword-ranges-dropped",),
     idea="torch_tensorrt.compile hands inputs by keyword on to dynamo.compile, beside those by "
-    "position. It costs nothing.",
+    "position, and their ranges are looked up by name, where state that was lifted stands behind "
+    "the positional ones. It costs nothing.",
     test="A program with a keyword of an open range, compiled by torch_tensorrt.compile with an "
-    "Input of another range: call it with a size of that range.",
+    "Input of another range: call it with a size of that range; and one with a counter beside it.",
     uncovered="An Input by keyword that is wider than its program is refused, as one by position "
     "is.",
     patches=(
@@ -104,6 +105,25 @@ HANDED_ON = Mend(
                         kwarg_inputs=torchtrt_kwarg_inputs,
                         **kwargs,
                     )
+                    """,
+                ),
+            ),
+        ),
+        Patch(
+            file="torch_tensorrt/dynamo/_compiler.py",
+            edits=(
+                Edit(
+                    "_build_user_symbol_bounds",
+                    "if isinstance(sample_kwarg_inputs, dict): ...",
+                    """
+                    if isinstance(sample_kwarg_inputs, dict):
+                        positional = iter(sample_arg_inputs)
+                        flat_inputs = [
+                            sample_kwarg_inputs[name]
+                            if name in sample_kwarg_inputs
+                            else next(positional, None)
+                            for name in user_input_names
+                        ]
                     """,
                 ),
             ),

@@ -32,6 +32,7 @@ CONTAINERS = Mend(
                     )
                     """,
                 ),
+                Edit("save", "if kwarg_inputs and any(...): ...", ""),
                 Edit(
                     "save",
                     "isinstance(obj, torch.Tensor)",

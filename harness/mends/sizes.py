@@ -121,8 +121,9 @@ REDUCED = _left_as_it_is(
 
 OUTSIDE = Mend(
     defects=("size-comes-out-as-a-tensor",),
-    idea="Behind the partitioning, a size that an engine returns is computed in the calling graph "
-    "instead, of the sizes of what the engine is called with, and the engine returns it no more; "
+    idea="Behind the partitioning, a size that an engine returns, or a quotient of sizes, is "
+    "computed in the calling graph instead, of the sizes of what the engine is called with, and "
+    "the engine returns it no more; "
     "another engine that reads it is given a tensor of it, as before. It costs some operations on "
     "numbers in Python at each call, and saves an output of the engine and the wait for it.",
     test="A model that returns x[: x.shape[0] // 2] of a dynamic batch, whose slice is in "
@@ -157,13 +158,13 @@ OUTSIDE = Mend(
                 place: node.meta["val"]
                 for place, node in enumerate(returned)
                 if isinstance(node, torch.fx.Node)
-                and isinstance(node.meta.get("val"), torch.SymInt)
+                and isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat))
             }
             sizes, wholes = _sizes_by_symbol(engine, call) if asked else ({}, {})
             numbers = {}
             for place, value in asked.items():
                 expr = value.node.expr.xreplace(wholes)
-                if set() < expr.free_symbols <= sizes.keys():
+                if set() < expr.free_symbols <= sizes.keys() and _can_be_written(expr):
                     numbers[place] = _number_outside(gm, call, expr, sizes)
             if not numbers:
                 continue
@@ -212,7 +213,7 @@ OUTSIDE = Mend(
             value = placeholder.meta.get("val")
             sizes = enumerate(value.shape) if isinstance(value, torch.Tensor) else [(None, value)]
             for dim, size in sizes:
-                if not isinstance(size, torch.SymInt):
+                if not isinstance(size, (torch.SymInt, torch.SymFloat)):
                     continue
                 expr = size.node.expr
                 symbol = min(expr.free_symbols, key=str, default=None)
@@ -224,14 +225,27 @@ OUTSIDE = Mend(
                         found[symbol] = known
                     found.setdefault(symbol, known)
                 elif symbol is not None and expr not in wholes:
-                    wholes[expr] = sympy.Dummy(integer=True)
+                    wholes[expr] = sympy.Dummy(integer=isinstance(size, torch.SymInt), real=True)
                     found[wholes[expr]] = (argument, dim, size, 1, 0)
         return found, wholes
+    ''',
+                '''
+    def _can_be_written(expr):
+        """Whether `_number_outside` has an operator for each part of an expression."""
+        import sympy
+
+        operators = (
+            "Add Mul Pow PowByNatural FloorDiv CleanDiv Mod PythonMod Min Max IntTrueDiv "
+            "FloatTrueDiv ToFloat TruncToInt FloorToInt CeilToInt RoundToInt"
+        )
+        parts = [each for each in sympy.preorder_traversal(expr) if not each.is_Atom]
+        return all(type(each).__name__ in operators.split() for each in parts)
     ''',
                 '''
     def _number_outside(gm, call, expr, sizes):
         """A node before the call that computes a size of what the call is given."""
         import math
+        import operator
 
         from torch.utils._sympy.interp import sympy_interp
         from torch.utils._sympy.reference import PythonReferenceAnalysis
@@ -244,9 +258,13 @@ OUTSIDE = Mend(
 
             return staticmethod(write)
 
+        def divided(number, other):
+            return tracer.create_proxy("call_function", operator.truediv, (number, other), {})
+
         class Written(PythonReferenceAnalysis):
             """Its functions of the standard library take no proxy."""
 
+            int_truediv = truediv = staticmethod(divided)
             trunc_to_int = written(math.trunc)
             floor_to_int = written(math.floor)
             ceil_to_int = written(math.ceil)
@@ -273,6 +291,10 @@ OUTSIDE = Mend(
             node = node.next
         return made.node
     ''',
+                """
+    def _type_of(number):
+        return torch.int64 if isinstance(number, torch.SymInt) else torch.float32
+    """,
                 '''
     def _read_outside(gm, read, number, settings):
         """Give who reads an engine's size the number itself, and another engine a tensor of it."""
@@ -284,7 +306,7 @@ OUTSIDE = Mend(
                     given = gm.graph.call_function(
                         torch.ops.aten.scalar_tensor.default,
                         (number,),
-                        {"dtype": torch.int64, "device": device},
+                        {"dtype": _type_of(number.meta["val"]), "device": device},
                     )
                 nodes = gm.get_submodule(user.target).graph.nodes
                 with torch._guards.detect_fake_mode([node.meta.get("val") for node in nodes]):
