@@ -120,7 +120,7 @@ REDUCED = _left_as_it_is(
 )
 
 OUTSIDE = Mend(
-    defects=("size-comes-out-as-a-tensor",),
+    defects=("size-comes-out-as-a-tensor", "quotient-out-of-an-engine"),
     idea="Behind the partitioning, a size that an engine returns, or a quotient of sizes, is "
     "computed in the calling graph instead, of the sizes of what the engine is called with, and "
     "the engine returns it no more; "
