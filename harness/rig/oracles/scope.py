@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx import Node
+from torch.utils._sympy.functions import Max, Min
 
 from harness.rig.oracles.terms import Term
 
@@ -66,4 +67,6 @@ class Scope:
         expr = sympy.sympify(size.node.expr)
         if any(symbol not in self.symbols for symbol in expr.free_symbols):
             return None
-        return expr.xreplace(self.symbols)
+        # torch's Min and Max are equal to no others, and a program from disk has sympy's own.
+        named = expr.xreplace(self.symbols)
+        return named.replace(Min, sympy.Min).replace(Max, sympy.Max)
