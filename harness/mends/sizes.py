@@ -245,7 +245,6 @@ OUTSIDE = Mend(
     def _number_outside(gm, call, expr, sizes):
         """A node before the call that computes a size of what the call is given."""
         import math
-        import operator
 
         from torch.utils._sympy.interp import sympy_interp
         from torch.utils._sympy.reference import PythonReferenceAnalysis
@@ -258,13 +257,10 @@ OUTSIDE = Mend(
 
             return staticmethod(write)
 
-        def divided(number, other):
-            return tracer.create_proxy("call_function", operator.truediv, (number, other), {})
-
         class Written(PythonReferenceAnalysis):
             """Its functions of the standard library take no proxy."""
 
-            int_truediv = truediv = staticmethod(divided)
+            int_truediv = staticmethod(PythonReferenceAnalysis.truediv)
             trunc_to_int = written(math.trunc)
             floor_to_int = written(math.floor)
             ceil_to_int = written(math.ceil)
