@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,6 +114,8 @@ def _no_options() -> None:
 
 def main() -> None:
     """Run the command line; every way to end has its exit code (`harness.base.errors`)."""
+    # `timeout`, schedulers and cancelled pipelines send it: the command ends as by Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
         code = application(sys.argv[1:])(standalone_mode=False)

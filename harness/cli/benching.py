@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,14 +25,22 @@ from harness.bench.bench import (
 from harness.bench.compare import Comparison, compare, comparison_to_json
 from harness.bench.counting import COUNTED, counted
 from harness.bench.options import BenchOptions, subjects_of
-from harness.bench.plan import BASELINE, CANDIDATE, BenchCell, BenchPlan, bands
-from harness.bench.samples import Samples, pyperf_suite
+from harness.bench.plan import BASELINE, CANDIDATE, bands
+from harness.bench.samples import pyperf_suite
 from harness.bench.selftest import Campaign, SelftestPlan, called_by_us
 from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
-from harness.cli.common import cases_here, listed, mends_in, say, tell, toolchain_for
+from harness.cli.bench_progress import gone_on_with, teller
+from harness.cli.common import (
+    cases_here,
+    listed,
+    mends_in,
+    say,
+    tell,
+    toolchain_for,
+)
 from harness.gate.findings import Gate
 from harness.report.benching import write_bench
 from harness.subjects.mended import mended_wheel
@@ -44,7 +51,6 @@ from harness.toolchain.rig_client import absolute
 from harness.wire.builders import SEGMENT
 from harness.wire.routes import Lane
 
-_TOLD_EVERY_S = 10.0
 _BUDGET_S = 300.0
 
 
@@ -86,7 +92,10 @@ def bench_command(
         str, typer.Option(help="steps, fan-out, ballast, parameters; or sizes: steps=10/50.")
     ] = "",
     full: Annotated[bool, typer.Option("--full", help="The largest sizes too.")] = False,
-    budget: Annotated[float, typer.Option(min=1.0, help="Seconds of measuring.")] = _BUDGET_S,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=1.0, help=f"Seconds of measuring; {_BUDGET_S:g} by default."),
+    ] = None,
     max_slowdown: Annotated[
         str, typer.Option(help="Put up with: 5%, or 5%,save=3%,real architectures/export=10%.")
     ] = "5%",
@@ -126,7 +135,7 @@ def bench_command(
                 "--gate": gating,
                 "--sweep": sweep,
                 "--full": full,
-                "--budget": budget != _BUDGET_S,
+                "--budget": budget,
                 "--seed": seed,
                 "--spawn": spawn,
                 "--python": python,
@@ -138,7 +147,8 @@ def bench_command(
     catalogue = load_catalogue()
     if resume_run:
         pythons = tuple(python or ())
-        judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
+        with gone_on_with(resume_run, out_dir, python, with_):
+            judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf)
     wheel = None
     mends = mends_in(mended, only)
@@ -162,7 +172,7 @@ def bench_command(
         gating=gating,
         sweeps=listed(sweep),
         full=full,
-        budget_s=budget / len(lanes),
+        budget_s=(budget or _BUDGET_S) / len(lanes),
         max_slowdown=max_slowdown,
         seed=seed,
         spawn=spawn,
@@ -182,11 +192,14 @@ def bench_command(
         # With Pythons of their own the releases have to be opened before their torch is known.
         if not allow_mismatch and not options.pythons:
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
-    judged = bench(options, toolchain, catalogue, teller())
+    with gone_on_with("", out_dir, python, with_):
+        judged = bench(options, toolchain, catalogue, teller())
     code = show(judged, pyperf)
     for other in lanes[1:]:
         in_it = dataclasses.replace(options, lane=other)
-        codes = code, show(bench(in_it, toolchain, catalogue, teller()))
+        with gone_on_with("", out_dir, python, with_):
+            judged = bench(in_it, toolchain, catalogue, teller())
+        codes = code, show(judged)
         code = ExitCode.RED if ExitCode.RED in codes else max(codes)
     if recorded is None:
         return code
@@ -328,22 +341,3 @@ def _recorded(baseline: str, out_dir: Path) -> JudgedBench | None:
         return None
     # Neither: the catalogue says best what there is.
     return reopen(baseline, out_dir) if BenchFolder.find(baseline, out_dir) else None
-
-
-def teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
-    """A line every few seconds: a bench is to be watched, not stared at."""
-    last = time.monotonic()
-
-    def told(cell: BenchCell, plan: BenchPlan, samples: Samples) -> None:
-        nonlocal last
-        if time.monotonic() - last < _TOLD_EVERY_S:
-            return
-        last = time.monotonic()
-        blocks = sum(len(each.blocks) for each in samples.cells.values())
-        decided = sum(each.stopped for each in samples.cells.values())
-        say(
-            f"{samples.spent_s:.0f} of {plan.budget_s:.0f} s: {blocks} blocks, {decided} of "
-            f"{len(plan.cells)} cells decided; now {cell.cell_id}"
-        )
-
-    return told

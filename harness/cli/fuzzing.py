@@ -17,7 +17,7 @@ from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
-from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.cli.common import lanes, listed, same_command_goes_on, tell, toolchain_for
 from harness.mends.all import MENDS
 from harness.register.defects import Register
 from harness.register.expected import read_expectations
@@ -73,7 +73,7 @@ def fuzz_command(
     mended_ones = [name for mend in MENDS if mended for name in mend.defects]
     expected = read_expectations()
     known, forgotten = parted(expected.register, listed(without), mended_ones)
-    with workers_on(on, toolchain) as (launcher, count):
+    with same_command_goes_on(), workers_on(on, toolchain) as (launcher, count):
         if on and count < len(setups):
             raise UsageError(f"--on {on}: it has {count} processors, and {len(setups)} are needed")
         judge = Judge(setups, launcher=launcher)

@@ -21,6 +21,7 @@ from harness.gate.qualify import summed
 from harness.mends.all import WRITTEN_FOR, mends_of
 from harness.mends.judged import (
     JUDGED,
+    TOGETHER,
     WORK,
     Judged,
     Work,
@@ -51,7 +52,9 @@ def mend_command(
     count: Annotated[
         bool,
         typer.Option(
-            "--count", help="Write down how many lines of Python calls run with each mend alone."
+            "--count",
+            help="Write down how many lines of Python calls run with each mend alone, and, "
+            "without --only, with all together.",
         ),
     ] = False,
     wheelhouse: option.Wheelhouse = None,
@@ -65,7 +68,7 @@ def mend_command(
         return _record(listed(record))
     mends, toolchain = mends_of(listed(only)), toolchain_for(wheelhouse, offline)
     if count:
-        return _count(mends, toolchain)
+        return _count(mends, toolchain, together=not only)
     if checkout is None:
         read = files_of(release, toolchain)[0]
         judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
@@ -107,8 +110,12 @@ def _record(runs: Sequence[str]) -> ExitCode:
     return ExitCode.GREEN
 
 
-def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
-    """Put the lines that calls run with each of these mends alone into the committed file."""
+def _count(mends: Sequence[Mend], toolchain: Toolchain, together: bool) -> ExitCode:
+    """Put the lines that calls run with each of these mends alone into the committed file.
+
+    Args:
+        together: put those that calls run with all of them there, too.
+    """
     place, rows = committed(WORK), read_work()
 
     def lines_with(chosen: Sequence[Mend]) -> dict[str, int]:
@@ -116,16 +123,17 @@ def _count(mends: Sequence[Mend], toolchain: Toolchain) -> ExitCode:
         return lines_by_call(spec, toolchain, load_catalogue(), COUNTED)
 
     torch = toolchain.python_env().torch_version
+    counted = {mend.name: [mend] for mend in mends}
+    if together:
+        counted[TOGETHER] = list(mends)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         before = lines_with(())
-        for mend, after in zip(
-            mends, pool.map(lambda mend: lines_with([mend]), mends), strict=True
-        ):
-            rows[mend.name] = [
-                Work(mend.name, WRITTEN_FOR, torch, COUNTED, call, before[call], after[call])
+        for name, after in zip(counted, pool.map(lines_with, counted.values()), strict=True):
+            rows[name] = [
+                Work(name, WRITTEN_FOR, torch, COUNTED, call, before[call], after[call])
                 for call in before
             ]
-            tell(f"{mend.name}: {mend_costs(rows[mend.name])}")
+            tell(f"{name}: {mend_costs(rows[name])}")
             every = (row for of_a_mend in rows.values() for row in of_a_mend)
             replace_file(place, rows_text(Work, every).encode())
     return ExitCode.GREEN

@@ -16,7 +16,14 @@ from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
-from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
+from harness.cli.common import (
+    lanes,
+    listed,
+    release_file,
+    same_command_goes_on,
+    tell,
+    toolchain_for,
+)
 from harness.mends.all import MENDS
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order
@@ -93,7 +100,7 @@ def mutants_command(
         raise UsageError(f"--lane graph: it runs {EXPORTER_MODULE} alone; leave it out")
     corpus = read_corpus(toolchain.python, (), toolchain.cache)
     complete, seconds_left = True, minutes * 60
-    with workers_on(on, toolchain, jobs) as (launcher, count):
+    with same_command_goes_on(), workers_on(on, toolchain, jobs) as (launcher, count):
         campaign = MutantCampaign(mutants, out, tell, launcher, " ".join(with_ or ()))
         for each in asked:
             cases = select_cases(corpus.cases, expression, full=full, lanes=[Lane(each)])

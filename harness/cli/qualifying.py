@@ -22,7 +22,7 @@ from harness.bench.bench import BenchFolder, measure
 from harness.bench.workers import inliner_workers
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
-from harness.cli.benching import teller
+from harness.cli.bench_progress import teller
 from harness.cli.common import shown, tell, toolchain_for
 from harness.cli.running import kept_options, seen_through
 from harness.gate.attribution import Difference, difference

@@ -15,7 +15,14 @@ from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import workers_on
-from harness.cli.common import INTERRUPTED, cases_here, err, fail, lanes, tell, toolchain_for
+from harness.cli.common import (
+    cases_here,
+    err,
+    lanes,
+    same_command_goes_on,
+    tell,
+    toolchain_for,
+)
 from harness.register.expected import read_expectations
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for
@@ -59,17 +66,15 @@ def replay_command(
         command_line=command_line(),
     )
     toolchain, catalogue = toolchain_for(wheelhouse, offline), load_catalogue()
-    try:
-        with (
-            closing(progress_for(err)) as progress,
-            workers_on(on, toolchain, jobs) as (launcher, count),
-        ):
-            options = dataclasses.replace(options, launcher=launcher, jobs=count)
-            replayed = replay(
-                clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
-            )
-    except KeyboardInterrupt:
-        fail(ExitCode.INTERRUPTED, f"{INTERRUPTED}; the same command goes on")
+    with (
+        same_command_goes_on(),
+        closing(progress_for(err)) as progress,
+        workers_on(on, toolchain, jobs) as (launcher, count),
+    ):
+        options = dataclasses.replace(options, launcher=launcher, jobs=count)
+        replayed = replay(
+            clone, since, options, " or ".join(telling), toolchain, catalogue, progress, minutes
+        )
     for name, data in replay_files(replayed, expression or ", ".join(telling)):
         replace_file(out_dir / name, data)
     tell(replay_headline(replayed))

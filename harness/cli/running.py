@@ -46,8 +46,7 @@ from harness.run.progress import progress_for
 from harness.run.run import resume, run
 from harness.run.turns import changes_since, saved_state
 from harness.runs.kept_store import FILE
-from harness.runs.run_directory import LATEST
-from harness.runs.run_folder import read_summary
+from harness.runs.run_folder import RunFolder, read_summary
 from harness.subjects.choosing import choose_subjects
 from harness.subjects.mended import mended_wheel
 from harness.toolchain import Toolchain
@@ -215,11 +214,11 @@ def run_command(
         )
         if watch:
             return watched(lambda: seen_through(options, toolchain), options)
-        before = _latest(out_dir)
+        before = RunFolder.latest(out_dir)
         try:
             judged = seen_through(options, toolchain, resume_run)
         except KeyboardInterrupt:
-            made = _latest(out_dir)
+            made = RunFolder.latest(out_dir)
             which = resume_run or (str(made) if made != before else "")
             fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
     return show_verdict(judged)
@@ -296,12 +295,6 @@ def _refuse_choices(context: typer.Context) -> None:
             f"{', '.join(given)} with --resume: a run that goes on has its own subjects, cases and "
             "seed; leave it out, or start a new run without --resume"
         )
-
-
-def _latest(out_dir: Path) -> Path | None:
-    """The folder of the newest run, below ``out_dir`` as the user named it."""
-    link = out_dir / LATEST
-    return out_dir / link.resolve().name if link.exists() else None
 
 
 def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:

@@ -1,6 +1,7 @@
 """What is known of each mend alone: what runs have shown, and what it costs.
 
-``judged.csv`` has a row a mend, and ``work.csv`` a row a mend and call.
+``judged.csv`` has a row a mend, and ``work.csv`` a row a mend and call, and those of all mends
+together under the name `TOGETHER`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import io
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness.base.words import plural
 from harness.stats.counted import Counted, cost_words
 
 JUDGED = Path(__file__).with_name("judged.csv")
 WORK = Path(__file__).with_name("work.csv")
+#: What stands in the place of a mend's name where all are counted as one.
+TOGETHER: Final = "all together"
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,12 @@ class RunDirectory:
         """Let `latest` name this run, where a later one of the same command has it."""
         replace_link(self.path.parent / self.LINK, self.path.name)
 
+    @classmethod
+    def latest(cls, out: Path) -> Path | None:
+        """The folder of the newest run, below ``out`` as the user named it."""
+        link = out / cls.LINK
+        return out / link.resolve().name if link.exists() else None
+
     def discard(self, before: Path | None) -> None:
         """Remove a run that came to nothing; `latest` is ``before`` again, if there was one."""
         link = self.path.parent / self.LINK

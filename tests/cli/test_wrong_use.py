@@ -2,14 +2,16 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from harness import cli
+from harness.bench.options import BenchOptions
 from harness.catalogue.releases import CATALOGUE_FILE, load_catalogue
-from harness.cli import cataloguing, running
+from harness.cli import benching, cataloguing, fuzzing, mutating, running
 from harness.run.options import RunOptions
 from harness.runs.run_folder import RunFolder
 from harness.toolchain import Toolchain
@@ -211,6 +213,21 @@ def test_ctrl_c_while_a_command_is_imported_is_no_traceback(harness, monkeypatch
     assert harness("run") == (130, "interrupted; what has ended is kept\n")
 
 
+def test_a_command_that_is_terminated_ends_as_by_ctrl_c():
+    code = (
+        "import os, signal, sys, time\n"
+        "from harness.cli import cataloguing, main\n"
+        "def terminated(*_):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(60)\n"
+        "cataloguing.load_catalogue = terminated\n"
+        "sys.argv = ['harness', 'releases']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (130, "interrupted; what has ended is kept\n")
+
+
 def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
     def interrupt(options: RunOptions, *_: object) -> None:
         (options.out / "RUN").mkdir()
@@ -230,6 +247,46 @@ def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp
     monkeypatch.setattr(running, "run", interrupt_before_it_has_a_folder)
     code, printed = harness(*asked)
     assert (code, "resume" in printed) == (130, False)
+
+
+def test_ctrl_c_in_a_bench_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
+    def interrupt(options: BenchOptions, *_: object) -> None:
+        (options.out / "bench-RUN").mkdir()
+        (options.out / "latest-bench").symlink_to("bench-RUN")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(benching, "bench", interrupt)
+    code, printed = harness("bench", "--out", tmp_path, "--python", "2.13.0=/other/python")
+    assert code == 130
+    goes_on = f"bench --resume {tmp_path}/bench-RUN --out {tmp_path} --python 2.13.0=/other/python"
+    assert printed.splitlines()[-1] == f"resume: python -m harness {goes_on}"
+
+
+def test_a_bench_that_goes_on_keeps_its_budget_where_none_is_given(harness, monkeypatch, tmp_path):
+    budgets = []
+
+    def interrupted(which: str, *others: object) -> None:
+        budgets.append(others[4])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(benching, "resume", interrupted)
+    code, printed = harness("bench", "--resume", "latest", "--out", tmp_path)
+    assert (code, budgets) == (130, [None])
+    assert f"resume: python -m harness bench --resume latest --out {tmp_path}" in printed
+
+
+@pytest.mark.parametrize("command", [fuzzing, mutating])
+def test_ctrl_c_in_a_campaign_says_that_the_same_command_goes_on(
+    harness, monkeypatch, tmp_path, command
+):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "workers_on", interrupt)
+    name = {fuzzing: "fuzz", mutating: "mutants"}[command]
+    code, printed = harness(name, "--lane", "graph", "--out", tmp_path)
+    assert code == 130
+    assert printed.endswith("interrupted; what has ended is kept; the same command goes on\n")
 
 
 def test_how_long_an_interrupted_run_took_is_not_known(harness, tmp_path):
