@@ -84,6 +84,43 @@ def half_of_a_size_into_an_engine() -> Program:
     return Program(_even_rows, model=Folded(), dynamic_shapes=shapes, bounds=HALVES)
 
 
+class FewPositions(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.sym_min(x.shape[0] - 1, 3) + 1
+        return (x * 2 - 1).sum(0) * torch.arange(rows).unsqueeze(1)
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a size that is no multiple of another, from PyTorch through an engine and back",
+    fallback=ARANGE,
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def smaller_of_two_sizes() -> Program:
+    return Program(
+        floats((DYNAMIC, 8)), model=FewPositions(), dynamic_shapes=batch(), bounds=BOUNDS
+    )
+
+
+class Enlarged(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        larger = torch.nn.functional.interpolate(x * 2 - 1, scale_factor=1.5)
+        return torch.relu(larger).sum(-1) + larger.shape[-1]
+
+
+@case(
+    Family.DYNAMIC_SHAPES,
+    catches="a length that is one and a half times another, cut to a whole number",
+    fallback=[RELU],
+    dynamic=True,
+    lanes=PACKAGE_ALONE,
+)
+def one_and_a_half_times_as_long() -> Program:
+    shapes = ({2: torch.export.Dim("length", min=BOUNDS[0], max=BOUNDS[1])},)
+    return Program(floats((2, 4, DYNAMIC)), model=Enlarged(), dynamic_shapes=shapes, bounds=BOUNDS)
+
+
 class SizeReturned(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, int, int]:
         return torch.relu(x + 1) * 2, x.shape[0], x.shape[0] * 2 - 1
