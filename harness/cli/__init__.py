@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import typer
@@ -112,10 +113,20 @@ def _no_options() -> None:
     """Nothing comes before a command."""
 
 
+def _as_by_ctrl_c(_: int, frame: FrameType | None) -> None:
+    """What SIGTERM does, which `timeout`, schedulers and cancelled pipelines send.
+
+    An event loop has a handler of its own for Ctrl-C meanwhile, which ends its tasks first.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # a shell's background process ignores Ctrl-C
+        handler = signal.default_int_handler
+    handler(signal.SIGINT, frame)
+
+
 def main() -> None:
     """Run the command line; every way to end has its exit code (`harness.base.errors`)."""
-    # `timeout`, schedulers and cancelled pipelines send it: the command ends as by Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _as_by_ctrl_c)
     try:
         # Not standalone: typer would turn every exception into exit code 1, which means red here.
         code = application(sys.argv[1:])(standalone_mode=False)
