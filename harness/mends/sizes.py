@@ -187,7 +187,7 @@ OUTSIDE = Mend(
             left = tuple(returned[place] for place in kept)
             output.args = (left if len(left) > 1 else left[0],)
             if "val" in call.meta:  # by the global partitioner
-                call.meta["val"] = torch.fx.node.map_arg(output.args[0], lambda n: n.meta["val"])
+                call.meta["val"] = [node.meta["val"] for node in left]
             engine.graph.eliminate_dead_code()
             engine.recompile()
         if changed:
