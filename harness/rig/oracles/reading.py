@@ -191,8 +191,8 @@ class GraphReader:
             held = attribute(str(node.target))
             if isinstance(held, GraphModule):
                 return self._branch(held)
-            name = str(node.target)
-            return scope.attributes.setdefault((node.graph, name), Place(self._value(held, name)))
+            place = Place(self._value(held, str(node.target)))
+            return scope.attributes.setdefault(id(held), (held, place))[1]
         if node.op == "call_module":
             return self._child(node, values, attribute, scope)
         if node.op != "call_function":

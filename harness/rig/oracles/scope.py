@@ -28,12 +28,13 @@ class Place:
 class Scope:
     """The names of one program's symbols, its effects so far, and what they may write to.
 
-    ``attributes`` are by the graph that reads them and their name.
+    ``attributes`` are by the id of what is read, which is kept beside each, so that no other thing
+    gets that id: one tensor may have several names and readers.
     """
 
     symbols: dict[sympy.Symbol, sympy.Symbol]
     effects: list[Term] = field(default_factory=list)
-    attributes: dict[tuple[torch.fx.Graph, str], Place] = field(default_factory=dict)
+    attributes: dict[int, tuple[Any, Place]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, graph: torch.fx.Graph) -> Scope:

@@ -298,6 +298,26 @@ def test_what_a_fallback_writes_is_what_its_second_call_reads_and_its_first_one_
     assert len(writes) == 2
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_one_fallback_writes_another_one_reads_that_has_the_same_tensor(shared):
+    """Which a program has under one name, as an inlined one does."""
+    held = torch.ones(2)
+
+    def written_and_read(second: torch.Tensor) -> GraphModule:
+        builder = SplitBuilder()
+        x = builder.input("x", 2)
+        written = builder.fallback(lambda a, held: held.add_(a), x, attributes={"held": held})
+        read = builder.fallback(lambda a, held: a * held, x, attributes={"held": second})
+        return builder.finish(written, read)
+
+    reader = GraphReader()
+    expected, inputs = reference_reading(
+        reader, written_and_read(held if shared else torch.ones(2))
+    )
+    inlined = torch.fx.symbolic_trace(written_and_read(held))
+    assert (list(check_inlined(reader, expected, inputs, inlined)) == []) is shared
+
+
 def test_a_read_that_stands_after_a_write_in_place_of_before_it_is_seen(counting):
     program, findings_now = counting
     write = node_of(program, "aten.add_.Tensor")
