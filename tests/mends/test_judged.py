@@ -9,13 +9,16 @@ from harness.cli import mending
 from harness.mends.all import MENDS, WRITTEN_FOR
 from harness.mends.judged import (
     JUDGED,
+    TOGETHER,
     WORK,
     Judged,
     Work,
+    mend_costs,
     read_judged,
     read_work,
     rows_text,
 )
+from harness.toolchain.environment import PROJECT_ROOT
 from tests.commands import harness
 
 ROW = Judged(
@@ -86,13 +89,18 @@ def test_a_run_of_all_mends_is_refused_and_nothing_is_written_down():
 
 def test_the_cost_of_every_mend_is_written_down_and_none_slows_save_or_load_by_two_per_cent():
     costs = read_work()
-    assert costs.keys() == {mend.name for mend in MENDS}
+    assert costs.keys() == {mend.name for mend in MENDS} | {TOGETHER}
     every = [each for rows in costs.values() for each in rows]
     assert rows_text(Work, every) == WORK.read_text()
     assert {(each.release, each.case) for each in every} == {(WRITTEN_FOR, mending.COUNTED)}
     assert all(len({each.call for each in rows}) == len(rows) == 4 for rows in costs.values())
     slower = [each for each in every if each.call != "compile()" and each.counted.percent > 2]
     assert slower == []
+
+
+def test_the_documentation_says_what_all_mends_together_cost():
+    text = (PROJECT_ROOT / "docs" / "mends.md").read_text()
+    assert mend_costs(read_work()[TOGETHER]) in " ".join(text.split())
 
 
 def test_the_lines_of_a_mend_are_counted_and_written_beside_the_others(tmp_path, monkeypatch):
