@@ -1,20 +1,13 @@
-"""What a bench says while it measures, and how it goes on once it was interrupted."""
+"""What a bench says while it measures."""
 
 from __future__ import annotations
 
-import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
-from harness.base.errors import ExitCode
-from harness.base.program import PROGRAM
-from harness.bench.bench import BenchFolder
 from harness.bench.plan import BenchCell, BenchPlan
 from harness.bench.samples import Samples
-from harness.cli import options as option
-from harness.cli.common import INTERRUPTED, fail, say
+from harness.cli.common import say
 
 _TOLD_EVERY_S = 10.0
 
@@ -48,27 +41,3 @@ def teller() -> Callable[[BenchCell, BenchPlan, Samples], None]:
         )
 
     return told
-
-
-@contextmanager
-def gone_on_with(
-    which: str, out: Path, python: Sequence[str] | None, with_: Sequence[str] | None
-) -> Iterator[None]:
-    """Say, where the body is interrupted, how the bench that it made goes on.
-
-    Args:
-        which: the bench that goes on already; empty for a new one.
-    """
-    before = BenchFolder.latest(out)
-    try:
-        yield
-    except KeyboardInterrupt:
-        made = BenchFolder.latest(out)
-        again = which or (str(made) if made != before else "")
-        words = [*PROGRAM.split(), "bench", "--resume", again]
-        words += ["--out", str(out)] if out != option.RESULTS else []
-        for name, values in (("--python", python), ("--with", with_)):
-            words += [word for value in values or () for word in (name, value)]
-        fail(
-            ExitCode.INTERRUPTED, INTERRUPTED + (f"\nresume: {shlex.join(words)}" if again else "")
-        )

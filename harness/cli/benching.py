@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -32,15 +34,9 @@ from harness.bench.selftest_run import SelftestFolder, begin, go_on
 from harness.bench.words import comparison_lines, first_screen
 from harness.catalogue.releases import Catalogue, load_catalogue
 from harness.cli import options as option
-from harness.cli.bench_progress import gone_on_with, teller
-from harness.cli.common import (
-    cases_here,
-    listed,
-    mends_in,
-    say,
-    tell,
-    toolchain_for,
-)
+from harness.cli.bench_progress import teller
+from harness.cli.common import cases_here, listed, mends_in, say, tell, toolchain_for
+from harness.cli.interrupted import resume_goes_on
 from harness.gate.findings import Gate
 from harness.report.benching import write_bench
 from harness.subjects.mended import mended_wheel
@@ -145,9 +141,12 @@ def bench_command(
         )
     toolchain = python_with(toolchain_for(wheelhouse, offline), "", with_)
     catalogue = load_catalogue()
+    brought = [("--python", value) for value in python or ()]
+    brought += [("--with", value) for value in with_ or ()]
+    goes_on = partial(resume_goes_on, BenchFolder, resume_run, out_dir, *chain(*brought))
     if resume_run:
         pythons = tuple(python or ())
-        with gone_on_with(resume_run, out_dir, python, with_):
+        with goes_on():
             judged = resume(resume_run, out_dir, toolchain, catalogue, teller(), budget, pythons)
         return show(judged, pyperf)
     wheel = None
@@ -192,15 +191,12 @@ def bench_command(
         # With Pythons of their own the releases have to be opened before their torch is known.
         if not allow_mismatch and not options.pythons:
             refuse_unlike(options, recorded)  # now, and not after minutes of measuring
-    with gone_on_with("", out_dir, python, with_):
-        judged = bench(options, toolchain, catalogue, teller())
-    code = show(judged, pyperf)
-    for other in lanes[1:]:
-        in_it = dataclasses.replace(options, lane=other)
-        with gone_on_with("", out_dir, python, with_):
-            judged = bench(in_it, toolchain, catalogue, teller())
-        codes = code, show(judged)
-        code = ExitCode.RED if ExitCode.RED in codes else max(codes)
+    codes = []
+    for each in (options, *(dataclasses.replace(options, lane=other) for other in lanes[1:])):
+        with goes_on():
+            judged = bench(each, toolchain, catalogue, teller())
+        codes.append(show(judged, pyperf))
+    code = ExitCode.RED if ExitCode.RED in codes else max(codes)
     if recorded is None:
         return code
     return _show_comparison(compare(recorded, judged, allow_mismatch=allow_mismatch), judged)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,15 +37,6 @@ def fail(code: ExitCode, message: str) -> NoReturn:
     else:
         say_error(message)
     sys.exit(code)
-
-
-@contextmanager
-def same_command_goes_on() -> Iterator[None]:
-    """Says so where the body is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        fail(ExitCode.INTERRUPTED, f"{INTERRUPTED}; the same command goes on")
 
 
 def say_error(message: str) -> None:

@@ -17,7 +17,8 @@ from harness.campaigns.judge import Judge
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
-from harness.cli.common import lanes, listed, same_command_goes_on, tell, toolchain_for
+from harness.cli.common import lanes, listed, tell, toolchain_for
+from harness.cli.interrupted import same_command_goes_on
 from harness.mends.all import MENDS
 from harness.register.defects import Register
 from harness.register.expected import read_expectations

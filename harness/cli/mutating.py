@@ -16,14 +16,8 @@ from harness.campaigns.own_mutants import ask_tests, own_mutants
 from harness.catalogue.releases import EXPORTER_MODULE, load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import graph_setup, package_setup, workers_on
-from harness.cli.common import (
-    lanes,
-    listed,
-    release_file,
-    same_command_goes_on,
-    tell,
-    toolchain_for,
-)
+from harness.cli.common import lanes, listed, release_file, tell, toolchain_for
+from harness.cli.interrupted import same_command_goes_on
 from harness.mends.all import MENDS
 from harness.register.facts import NONSTRICT
 from harness.run.order import in_order, read_order

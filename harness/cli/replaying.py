@@ -15,14 +15,8 @@ from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import workers_on
-from harness.cli.common import (
-    cases_here,
-    err,
-    lanes,
-    same_command_goes_on,
-    tell,
-    toolchain_for,
-)
+from harness.cli.common import cases_here, err, lanes, tell, toolchain_for
+from harness.cli.interrupted import same_command_goes_on
 from harness.register.expected import read_expectations
 from harness.run.options import RunOptions
 from harness.run.progress import progress_for

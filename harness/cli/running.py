@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from importlib import import_module
@@ -16,16 +15,14 @@ import typer
 
 from harness.base.errors import ExitCode, UsageError
 from harness.base.garbage import no_collections
-from harness.base.program import PROGRAM, command_line
+from harness.base.program import command_line
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
 from harness.cli.clusters import workers_on
 from harness.cli.common import (
-    INTERRUPTED,
     add_step_summary,
     captures,
     err,
-    fail,
     lanes,
     listed,
     mends_in,
@@ -35,6 +32,7 @@ from harness.cli.common import (
     tell,
     toolchain_for,
 )
+from harness.cli.interrupted import resume_goes_on
 from harness.cli.results import summary_by_todays_expectations, tell_gate
 from harness.expectations import EXPECTATIONS
 from harness.run.acceptance import whole_run_differences
@@ -214,13 +212,9 @@ def run_command(
         )
         if watch:
             return watched(lambda: seen_through(options, toolchain), options)
-        before = RunFolder.latest(out_dir)
-        try:
+        more = ("--expectations", str(expectations)) if expectations != EXPECTATIONS else ()
+        with resume_goes_on(RunFolder, resume_run, out_dir, *more):
             judged = seen_through(options, toolchain, resume_run)
-        except KeyboardInterrupt:
-            made = RunFolder.latest(out_dir)
-            which = resume_run or (str(made) if made != before else "")
-            fail(ExitCode.INTERRUPTED, INTERRUPTED + _how_to_go_on(which, out_dir, expectations))
     return show_verdict(judged)
 
 
@@ -295,15 +289,6 @@ def _refuse_choices(context: typer.Context) -> None:
             f"{', '.join(given)} with --resume: a run that goes on has its own subjects, cases and "
             "seed; leave it out, or start a new run without --resume"
         )
-
-
-def _how_to_go_on(which: str, out_dir: Path, expectations: Path) -> str:
-    if not which:
-        return ""  # it did not come to a folder of its own
-    words = [*PROGRAM.split(), "run", "--resume", which]
-    words += ["--out", str(out_dir)] if out_dir != option.RESULTS else []
-    words += ["--expectations", str(expectations)] if expectations != EXPECTATIONS else []
-    return f"\nresume: {shlex.join(words)}"
 
 
 def kept_options(rerun: bool, audit: str, other: Path | None) -> KeptOptions | None:

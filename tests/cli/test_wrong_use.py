@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -228,13 +229,19 @@ def test_a_command_that_is_terminated_ends_as_by_ctrl_c():
     assert (done.returncode, done.stderr) == (130, "interrupted; what has ended is kept\n")
 
 
-def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
-    def interrupt(options: RunOptions, *_: object) -> None:
-        (options.out / "RUN").mkdir()
-        (options.out / "latest").symlink_to("RUN")
+def interrupted_in(folder: str, link: str) -> Callable[..., None]:
+    """A run or a bench that has made its folder when Ctrl-C comes."""
+
+    def interrupt(options: RunOptions | BenchOptions, *_: object) -> None:
+        (options.out / folder).mkdir()
+        (options.out / link).symlink_to(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running, "run", interrupt)
+    return interrupt
+
+
+def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
+    monkeypatch.setattr(running, "run", interrupted_in("RUN", "latest"))
     asked = ("run", "-k", "relu_once", "--out", tmp_path)
     code, printed = harness(*asked)
     assert code == 130
@@ -250,12 +257,7 @@ def test_ctrl_c_in_a_run_names_the_folder_that_it_made(harness, monkeypatch, tmp
 
 
 def test_ctrl_c_in_a_bench_names_the_folder_that_it_made(harness, monkeypatch, tmp_path):
-    def interrupt(options: BenchOptions, *_: object) -> None:
-        (options.out / "bench-RUN").mkdir()
-        (options.out / "latest-bench").symlink_to("bench-RUN")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(benching, "bench", interrupt)
+    monkeypatch.setattr(benching, "bench", interrupted_in("bench-RUN", "latest-bench"))
     code, printed = harness("bench", "--out", tmp_path, "--python", "2.13.0=/other/python")
     assert code == 130
     goes_on = f"bench --resume {tmp_path}/bench-RUN --out {tmp_path} --python 2.13.0=/other/python"
