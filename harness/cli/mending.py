@@ -30,7 +30,9 @@ from harness.mends.judged import (
     read_work,
     rows_text,
 )
+from harness.mends.edits import DoesNotFit
 from harness.mends.mend import Mend, Read, difference, mended
+from harness.mends.mend import fitting as fitting_of
 from harness.run.judged_run import JudgedRun, reopen
 from harness.subjects.mended import files_of, mended_subject
 from harness.toolchain import Toolchain
@@ -46,6 +48,10 @@ def mend_command(
     out: Annotated[Path, typer.Option(help="Where the mended files and the diff go.")] = (
         option.RESULTS / "mended"
     ),
+    fitting: Annotated[
+        bool,
+        typer.Option("--fitting", help="Leave out what does not fit, and say which and where."),
+    ] = False,
     record: Annotated[
         str, typer.Option(help="Write down what these runs of one mend each have shown.")
     ] = "",
@@ -62,19 +68,21 @@ def mend_command(
 ) -> int:
     """Mend a release's Python: small changes, one for each defect, as files and as one diff.
 
-    Exit code 2 says that a mend does not fit a file, and where. Nothing is written then.
+    Exit code 2 says that a mend does not fit a file, and where. Nothing is written then; with
+    --fitting, if none fits.
     """
     if record:
         return _record(listed(record))
     mends, toolchain = mends_of(listed(only)), toolchain_for(wheelhouse, offline)
     if count:
         return _count(mends, toolchain, together=not only)
-    if checkout is None:
-        read = files_of(release, toolchain)[0]
-        judge = f"run --mended {release} --lane graph,package" + (f" --only {only}" if only else "")
-    else:
-        read = _files_in(checkout)
-        judge = f"run --checkout {checkout} # when `git apply` has taken the diff there"
+    read = files_of(release, toolchain)[0] if checkout is None else _files_in(checkout)
+    left_out = set[str]()
+    if fitting:
+        asked, (mends, misfits) = mends, _those_that_fit(read, mends)
+        left_out = {defect for mend in asked if mend not in mends for defect in mend.defects}
+        for text in misfits:
+            tell(f"left out: {text}")
     files = mended(read, mends)
     for name, text in files.items():
         place = out / name
@@ -88,11 +96,26 @@ def mend_command(
     for defect in dict.fromkeys(other for mend in mends for other in mend.goes_with):
         if defect not in chosen:
             those = ", ".join(mend.name for mend in mends if defect in mend.goes_with)
-            tell(f"what {those} mends meets {defect} next: name that with --only, too")
+            advice = "which is left out" if defect in left_out else "name that with --only, too"
+            tell(f"what {those} mends meets {defect} next: {advice}")
     tell(f"mended files ({len(files)}): {out}")
     tell(f"diff for the pull request, against {checkout or release}: {diff}")
+    named = f" --only {','.join(mend.name for mend in mends)}" if only or fitting else ""
+    judge = f"run --mended {release} --lane graph,package{named}"
+    if checkout is not None:
+        judge = f"run --checkout {checkout} # when `git apply` has taken the diff there"
+    if checkout is not None or release != WRITTEN_FOR:
+        tell(f"the mends were judged in the place of {WRITTEN_FOR} alone: judge them here, too")
     tell(f"judge it: {PROGRAM} {judge}")
     return ExitCode.GREEN
+
+
+def _those_that_fit(read: Read, mends: Sequence[Mend]) -> tuple[Sequence[Mend], list[str]]:
+    """The mends that fit, and what does not of the others. Raises DoesNotFit where none fits."""
+    fit, misfits = fitting_of(read, mends)
+    if not fit:
+        raise DoesNotFit("; ".join(misfits))
+    return fit, misfits
 
 
 def _record(runs: Sequence[str]) -> ExitCode:

@@ -71,16 +71,20 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     Raises DoesNotFit, naming all that do not.
     """
     chosen = list(mends)
-    names = sorted({patch.file for mend in chosen for patch in mend.patches})
-    before = {name: text for name in names if (text := read(name)) is not None}
-    wrong = [_misfits(before, mend, read) for mend in chosen]
-    misfits = [text for of_a_mend in wrong for text in of_a_mend]
+    fit, misfits = fitting(read, chosen)
     if misfits:
-        fitting = sum(not of_a_mend for of_a_mend in wrong)
-        advice = f"; name the other {fitting} with --only" if fitting else ""
+        advice = f"; `mend --fitting` writes those that fit, {len(fit)}" if fit else ""
         raise DoesNotFit("; ".join(misfits) + advice)
     patches = [patch for mend in chosen for patch in mend.patches]
-    return {name: _patched(before, name, patches) for name in names}
+    names = sorted({patch.file for patch in patches})
+    return {name: _patched(read(name) or "", name, patches) for name in names}
+
+
+def fitting(read: Read, mends: Iterable[Mend]) -> tuple[list[Mend], list[str]]:
+    """Those of ``mends`` that fit, each by itself, and of the others what does not, and where."""
+    wrong = {mend: _misfits(mend, read) for mend in mends}
+    fit = [mend for mend, of_a_mend in wrong.items() if not of_a_mend]
+    return fit, [text for of_a_mend in wrong.values() for text in of_a_mend]
 
 
 def difference(before: Read, after: Mapping[str, str]) -> str:
@@ -97,22 +101,24 @@ def difference(before: Read, after: Mapping[str, str]) -> str:
     )
 
 
-def _patched(before: Mapping[str, str], file: str, patches: Iterable[Patch]) -> str:
+def _patched(before: str, file: str, patches: Iterable[Patch]) -> str:
     """A file with all patches of it. A function that two of them add is there once."""
     own = [patch for patch in patches if patch.file == file]
     added = tuple(dict.fromkeys(text for patch in own for text in patch.added))
-    return edited(before[file], [edit for patch in own for edit in patch.edits], added)
+    return edited(before, [edit for patch in own for edit in patch.edits], added)
 
 
-def _misfits(before: Mapping[str, str], mend: Mend, read: Read) -> list[str]:
+def _misfits(mend: Mend, read: Read) -> list[str]:
     """What is wrong with a mend by itself, by file: a place, or a name that its code reads."""
-    found, after = [], dict[str, str]()
+    found, before, after = [], dict[str, str](), dict[str, str]()
     for name in sorted({patch.file for patch in mend.patches}):
-        if name not in before:
+        text = read(name)
+        if text is None:
             found.append(f"the mend of {mend.name} does not fit: there is no {name}")
             continue
+        before[name] = text
         try:
-            after[name] = _patched(before, name, mend.patches)
+            after[name] = _patched(text, name, mend.patches)
         except DoesNotFit as error:
             found.append(f"the mend of {mend.name} does not fit {name}: {error}")
     for name, text in after.items():

@@ -74,6 +74,27 @@ def test_a_mend_that_does_not_fit_a_release_says_which_and_where(files_of):
         mended(files_of("2.10.0"), mends)
 
 
+def test_of_an_older_release_those_that_fit_are_written_and_the_others_named(tmp_path):
+    defects = "statistics-of-an-instance-norm,copy-back-in-memory"
+    both = ("mend", "--release", "2.13.0", "--only", defects)
+    refused = harness(*both, "--out", tmp_path)
+    assert refused.returncode == ExitCode.USAGE
+    assert "`mend --fitting` writes those that fit, 1" in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+    told = harness(*both, "--out", tmp_path, "--fitting")
+    assert told.returncode == ExitCode.GREEN, told.stderr
+    said = " ".join(told.stdout.split())
+    assert "left out: the mend of copy-back-in-memory does not fit" in said
+    assert "mends meets copy-back-in-memory next: which is left out" in said
+    assert "judged in the place of 2.14.0 alone: judge them here, too" in said
+    assert "--only statistics-of-an-instance-norm" in said
+    assert "_decompositions.py" in (tmp_path / "mends.diff").read_text()
+
+    none = harness("mend", "--release", "2.13.0", "--only", "copy-back-in-memory", "--fitting")
+    assert none.returncode == ExitCode.USAGE
+
+
 #: What the graph lane sees: mends of the inliner, the exporter's other half.
 WHOLE = [mend for mend in (*FALLBACKS, *ENGINES, *PROGRAM) if not mend.limits]
 #: They need the own partitioner of the package, or an engine in a fallback.
