@@ -74,7 +74,7 @@ def _question(one: CellKey, other: CellKey, fact: Fact) -> str:
     if not same_lane:
         package, graph = (one, other) if one.lane == Lane.PACKAGE else (other, one)
         return _LANES if Route(package.route).reaches == graph.route else ""
-    if Route.COMPILE in (one.route, other.route):
+    if one.route.row.in_memory or other.route.row.in_memory:
         asked = fact.oracle in (Oracle.VALUES, Oracle.STATE)  # nothing else is asked in memory
         return "in memory against reloaded" if asked else ""
     same = Route(one.route).reaches.row.inlines == Route(other.route).reaches.row.inlines

@@ -19,6 +19,7 @@ from harness.cli import options as option
 from harness.cli.common import committed, listed, tell, toolchain_for
 from harness.gate.qualify import summed
 from harness.mends.all import WRITTEN_FOR, mends_of
+from harness.mends.edits import DoesNotFit
 from harness.mends.judged import (
     JUDGED,
     TOGETHER,
@@ -30,7 +31,6 @@ from harness.mends.judged import (
     read_work,
     rows_text,
 )
-from harness.mends.edits import DoesNotFit
 from harness.mends.mend import Mend, Read, difference, mended
 from harness.mends.mend import fitting as fitting_of
 from harness.run.judged_run import JudgedRun, reopen
@@ -110,12 +110,12 @@ def mend_command(
     return ExitCode.GREEN
 
 
-def _those_that_fit(read: Read, mends: Sequence[Mend]) -> tuple[Sequence[Mend], list[str]]:
+def _those_that_fit(read: Read, mends: Sequence[Mend]) -> tuple[tuple[Mend, ...], list[str]]:
     """The mends that fit, and what does not of the others. Raises DoesNotFit where none fits."""
     fit, misfits = fitting_of(read, mends)
     if not fit:
         raise DoesNotFit("; ".join(misfits))
-    return fit, misfits
+    return tuple(fit), misfits
 
 
 def _record(runs: Sequence[str]) -> ExitCode:

@@ -191,7 +191,7 @@ def plan_programs(
 
 def saving_routes(release: Release) -> tuple[Route, ...]:
     """The routes by which a release's users save; a module in memory cannot be loaded."""
-    return tuple(route for route in release.package_routes if route != Route.COMPILE)
+    return tuple(route for route in release.package_routes if not route.row.in_memory)
 
 
 def _goes(case: CaseInfo, route: Route) -> bool:

@@ -16,7 +16,7 @@ from harness.register.standing import Standing, Standings, State
 from harness.runs.plan import asked_by
 from harness.wire.oracles import Harm
 from harness.wire.records import CaseInfo
-from harness.wire.routes import COMPILE, USER_CALLS, Route
+from harness.wire.routes import COMPILE, TORCH_COMPILE, USER_CALLS, Route
 from harness.wire.vocabulary import Reach
 
 #: What a mark has for a tone where no harm is seen.
@@ -252,11 +252,13 @@ def _by_call(
     }
     if tones[COMPILE] == Harm.INTERFACE:
         # A saved program is held against the compiled module, so it returns that module's form.
-        return {call: tones[COMPILE] if tone == ABSENT else tone for call, tone in tones.items()}
+        saved = {call: tones[COMPILE] if tone == ABSENT else tone for call, tone in tones.items()}
+        return {**saved, TORCH_COMPILE: tones[TORCH_COMPILE]}
     if tones[COMPILE] not in _WRONG:
         return tones
     # What is saved is what was compiled: no way to save it is right, but for those that avoid it.
     kept = {call for call, routes in USER_CALLS.items() if set(routes) & set(defect.avoid)}
+    kept.add(TORCH_COMPILE)  # which compiles the model by itself
     return {
         call: tone if tone in list(Harm) or call in kept else NOT_ASKED
         for call, tone in tones.items()

@@ -28,6 +28,8 @@ SAVES: Final = (
     Route.EXPORTED,
 )
 
+_ASKED: Final = (Route.COMPILE, *SAVES, Route.TORCH_COMPILE)
+
 #: A tensor's content, which stands behind its type and shape.
 _DIGEST: Final = re.compile(r" [0-9a-f]{16}\b")
 #: What the compiled module shows where it returns its results packed otherwise than the model.
@@ -224,7 +226,7 @@ def model_answer(
             calls[at] = CallAnswer(call.release, call.route, compiled.standing, since_compile=True)
         elif (
             call.standing in (Standing.RIGHT, Standing.OTHER_FORM)
-            and call.route is not Route.COMPILE
+            and call.route in SAVES
             and call.release in packed
             and compiled is not None
         ):
@@ -235,7 +237,7 @@ def model_answer(
                 call.release, call.route, Standing.OTHER_FORM, causes, since_compile=told
             )
     known = {route for _, route in calls}
-    routes = tuple(route for route in (Route.COMPILE, *SAVES) if route in known)
+    routes = tuple(route for route in _ASKED if route in known)
     answered = tuple(release for release in releases if any(name == release for name, _ in calls))
     return ModelAnswer(model, answered, routes, calls, _best(calls, answered))
 
@@ -316,7 +318,7 @@ def _best(
     calls: Mapping[tuple[str, Route], CallAnswer], releases: Sequence[str]
 ) -> CallAnswer | None:
     """Of calls that do the user's numbers the same good, the one that most advice names."""
-    causes = (cause for call in calls.values() for cause in call.causes)
+    causes = (cause for call in calls.values() if call.route.by_compile for cause in call.causes)
     met = {cause.defects[0] for cause in causes if len(cause.defects) == 1}
     for release in releases:
         saved = [calls[release, route] for route in SAVES if (release, route) in calls]

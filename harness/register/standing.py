@@ -116,7 +116,7 @@ class Standings:
         breaking: Counter[str] = Counter()
         for place in places:
             failing = self._breaking(place, release)
-            if place.lane != Lane.GRAPH:
+            if Route(place.route).by_compile:
                 compiled = dataclasses.replace(place, route=Route.COMPILE)
                 failing |= self._breaking(compiled, release)
             if not failing:
@@ -210,7 +210,7 @@ class Standings:
                 if self._unsupported(place, who):
                     continue
                 compiled = dataclasses.replace(place, route=Route.COMPILE)
-                rests = place.lane != Lane.GRAPH and self._breaking(compiled, release)
+                rests = route.by_compile and self._breaking(compiled, release)
                 if not rests or route in avoid:
                     yield place
 
@@ -222,7 +222,7 @@ class Standings:
         """
         if set(standing.routes) & set(routes):
             return True
-        saves = any(route.lane == Lane.PACKAGE for route in routes) and Route.COMPILE not in routes
+        saves = any(route.by_compile for route in routes) and Route.COMPILE not in routes
         compiled = (
             entry.fact.harm
             for entry in self.shown_by(standing.defect.id, standing.release)

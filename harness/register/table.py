@@ -131,7 +131,7 @@ class Table:
     def ends(self, place: Place, subject: str) -> list[Entry]:
         """The entries that end a cell, so that other defects may be hidden behind them."""
         entries = [*self.expected(place, subject).values()]
-        if place.lane == Lane.PACKAGE and place.route != Route.COMPILE:
+        if place.lane == Lane.PACKAGE and not Route(place.route).row.in_memory:
             compiled = dataclasses.replace(place, route=Route.COMPILE)
             entries += self.expected(compiled, subject).values()
         return [entry for entry in entries if entry.fact.oracle in (Oracle.COMPLETION, UNSUPPORTED)]

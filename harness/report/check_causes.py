@@ -10,7 +10,7 @@ from typing import Final
 
 from harness.base.program import PROGRAM
 from harness.base.words import listed, spans
-from harness.gate.model_answer import PACKED, CallAnswer, Cause, ModelAnswer, Standing
+from harness.gate.model_answer import PACKED, SAVES, CallAnswer, Cause, ModelAnswer, Standing
 from harness.register.defects import Defect
 from harness.register.facts import parsed_version
 from harness.report.call_words import call_words
@@ -169,7 +169,7 @@ def _with_saves(answer: ModelAnswer, route: Route, releases: Sequence[str]) -> d
     for release in releases:
         call = call_words(route, *releases)
         if route is Route.COMPILE:
-            saves = [each for each in answer.routes if (release, each) in answer.calls][1:]
+            saves = [each for each in SAVES if (release, each) in answer.calls]
             same = [each for each in saves if _shares_the_end(answer, release, each)]
             named = (
                 ["every save"] if same == saves else [call_words(each, *releases) for each in same]

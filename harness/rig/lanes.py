@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tempfile
 import traceback
 import warnings
@@ -24,12 +25,13 @@ from harness.rig.engines.emulated import load_runtime
 from harness.rig.inliners.loader import load_inliner
 from harness.rig.inliners.protocol import Inliner, Inlining, LoadError
 from harness.rig.package.cell import run_package_cell
-from harness.rig.package.compiling import prepare_with
+from harness.rig.package.compiling import captured_beside_eager, prepare_with
 from harness.rig.package.executor import executor_of
 from harness.rig.package.loading import FreshLoader, Loader
 from harness.rig.package.opening import open_package
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.package.spawning import SpawningLoader
+from harness.rig.package.torch_compile import run_torch_compile_cell
 from harness.wire.record_json import subject_from_json
 from harness.wire.records import CellKey, CellRecord, SubjectSpec
 from harness.wire.routes import Lane as LaneName
@@ -89,6 +91,12 @@ class GraphLane:
     ) -> CellRecord:
         """Run one cell and judge it. What an oracle raises is the harness's own fault."""
         return run_cell(prepared, self.inliners[key.subject], key, clock, like)
+
+    def run_unprepared(
+        self, case: Case, capture: str, key: CellKey, reason: NotPrepared, clock: StageClock
+    ) -> CellRecord:
+        """The record of a cell whose case was not prepared, as `PackageLane` has it."""
+        return ended_before_routes(key, reason.cause, reason.stage)
 
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
@@ -156,7 +164,22 @@ class PackageLane:
     ) -> CellRecord:
         assert not like, "each package is measured as itself"
         assert self._loader is not None
-        return run_package_cell(self.package, prepared, key, self._loader, clock)
+        return run_package_cell(self.package, prepared, key, self._loader, clock, self.executor)
+
+    def run_unprepared(
+        self, case: Case, capture: str, key: CellKey, reason: NotPrepared, clock: StageClock
+    ) -> CellRecord:
+        """The record of a cell whose case was not prepared.
+
+        `torch.compile` is asked all the same where `compile` alone raised.
+        """
+        record = ended_before_routes(key, reason.cause, reason.stage)
+        if not record.rests_on_compile or key.route.by_compile or self.unusable is not None:
+            return record
+        how = self.package, case, capture, self.seed, clock, self.executor
+        captured, eager = captured_beside_eager(*how)
+        asked = captured, eager, key, clock, self.executor
+        return run_torch_compile_cell(*asked, engines=True)
 
     def export(
         self, prepared: PreparedCase, subject: str, route: Route, inlining: Inlining
@@ -219,7 +242,14 @@ def serve_cells(
             for key in cells:
                 report.broken(key)
         else:
-            report.ended(ended_before_routes(key, error.cause, error.stage) for key in cells)
+            for key in cells:
+                on_enter = functools.partial(report.at, key)
+                try:
+                    record = lane.run_unprepared(case, capture, key, error, StageClock(on_enter))
+                except Exception:  # noqa: BLE001 - as below
+                    report.broken(key)
+                else:
+                    report.ended([record])
         return clock.spent_seconds
     except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
         for key in cells:
@@ -228,7 +258,7 @@ def serve_cells(
     spent = clock.spent_seconds
     in_common = clock.seconds
     for key in cells:
-        clock = StageClock(lambda stage, key=key: report.at(key, stage))  # type: ignore[misc]
+        clock = StageClock(functools.partial(report.at, key))
         clock.credit(in_common)
         in_common = {}  # what the cells of a case share is told once, in the first record
         try:

@@ -176,7 +176,7 @@ ORACLES: Mapping[Oracle, OracleRow] = {
 
 def is_asked(oracle: Oracle, route: Route) -> bool:
     """Whether an oracle has a question about what comes of a route."""
-    if route is Route.COMPILE:
+    if route.row.in_memory:
         return oracle.row.asked_in_memory
     return route.row.engines or not oracle.row.needs_split
 

@@ -32,6 +32,7 @@ class RouteRow:
         newer: whether only releases from 2.11 on have it, whose `create_trt_exp_program` takes
             dynamic shapes.
         inlines: whether an inliner takes part.
+        in_memory: whether a user keeps the module in memory, and saves nothing.
         legacy: whether `create_trt_exp_program` makes the program, whatever it is given.
         crosses: whether it is a program for another platform: a placeholder for each engine.
         engines: whether there are engines; without, it is torch's own control.
@@ -47,6 +48,7 @@ class RouteRow:
     state: bool = False
     newer: bool = False
     inlines: bool = True
+    in_memory: bool = False
     legacy: bool = False
     crosses: bool = False
     engines: bool = True
@@ -74,6 +76,7 @@ class Route(enum.StrEnum):
     RETRACE_DYNAMIC = "retrace-dynamic"
     RETRACE_DYNAMIC_LEGACY = "retrace-dynamic-legacy"
     EXPORTED = "save-exported"
+    TORCH_COMPILE = "torch-compile"
 
     @property
     def row(self) -> RouteRow:
@@ -88,6 +91,11 @@ class Route(enum.StrEnum):
     def lane(self) -> Lane:
         """The lane that this route belongs to."""
         return Lane.PACKAGE if self.row.call else Lane.GRAPH
+
+    @property
+    def by_compile(self) -> bool:
+        """Whether it is `compile`, or saves what that returned, and so fails as that does."""
+        return self.lane is Lane.PACKAGE and self is not Route.TORCH_COMPILE
 
     @property
     def is_legacy(self) -> bool:
@@ -131,7 +139,9 @@ ROUTES: Mapping[Route, RouteRow] = {
         gives_inputs=False,
         newer=True,
     ),
-    Route.COMPILE: RouteRow("the compiled module, in memory", call="compile()", inlines=False),
+    Route.COMPILE: RouteRow(
+        "the compiled module, in memory", call="compile()", inlines=False, in_memory=True
+    ),
     Route.NO_RETRACE: RouteRow(
         call="save(retrace=False)", reaches=Route.LEGACY, save={"retrace": False}
     ),
@@ -176,11 +186,19 @@ ROUTES: Mapping[Route, RouteRow] = {
         newer=True,
         gives_shapes=True,
     ),
+    # Of the model itself, which nothing exports: torch traces it when it is called.
+    Route.TORCH_COMPILE: RouteRow(
+        "the model as torch.compile runs it, in memory",
+        call='torch.compile(backend="torch_tensorrt")',
+        inlines=False,
+        in_memory=True,
+    ),
 }
 
 #: What a user calls, and the routes by which a defect shows that this call meets: those of the
 #: package lane, and those of the graph lane that the call comes to.
 COMPILE = "compile"
+TORCH_COMPILE = "torch.compile"
 USER_CALLS: Mapping[str, tuple[Route, ...]] = {
     COMPILE: (Route.COMPILE,),
     "save(m, f)": (Route.RETRACE, Route.DIRECT),
@@ -198,4 +216,5 @@ USER_CALLS: Mapping[str, tuple[Route, ...]] = {
     "save(retrace=False, use_legacy_exporter=False)": (Route.NO_RETRACE_EXPORT, Route.EXPORT),
     "save(torch.export.export(m), f)": (Route.EXPORTED,),
     "cross_compile": (Route.CROSS, Route.CROSS_LEGACY),
+    TORCH_COMPILE: (Route.TORCH_COMPILE,),
 }

@@ -47,6 +47,7 @@ BRIEF_CALLS: Final[Mapping[str, str]] = {
     "save(retrace=False, use_legacy_exporter=False)": "+legacy =False",
     "save(torch.export.export(m), f)": "export, save",
     "cross_compile": "cross",
+    "torch.compile": "torch. compile",
 }
 #: What a user sees of a defect, by the tone of a mark.
 SEEN: Final[Mapping[str, str]] = {

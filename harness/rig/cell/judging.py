@@ -197,9 +197,20 @@ def verdicts(
 def about_compiled(prepared: PreparedCase, warnings: Sequence[str] = ()) -> tuple[Verdict, ...]:
     """One verdict per oracle on the compiled module in memory, of which only values are judged."""
     found = [*prepared.against_eager, *prepared.against_itself]
+    return in_memory(found, completion.completed(), warnings)
+
+
+def in_memory(
+    found: Sequence[Finding], ended: Verdict, warnings: Sequence[str] = ()
+) -> tuple[Verdict, ...]:
+    """One verdict per oracle on what nobody saved, of which completion and values are judged."""
     harm = harm_of(Oracle.VALUES, found, reloaded=True, warned=announced(warnings))
-    values_verdict = verdict_of(Oracle.VALUES, found, harm)
-    asked = {Oracle.VALUES: values_verdict, Oracle.COMPLETION: completion.completed()}
+    values_verdict = (
+        not_applicable(Oracle.VALUES, f"not reached: ended at {ended.stage}")
+        if ended.failed
+        else verdict_of(Oracle.VALUES, found, harm)
+    )
+    asked = {Oracle.VALUES: values_verdict, Oracle.COMPLETION: ended}
     return tuple(
         asked.get(oracle) or not_applicable(oracle, "asked of saved programs alone")
         for oracle in Oracle

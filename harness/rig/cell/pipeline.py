@@ -217,7 +217,7 @@ def ended_before_routes(key: CellKey, error: BaseException, stage: Stage) -> Cel
         most = None if isinstance(error, Mistake) else completion.MAX_MESSAGE
         said = f"{completion.normalise(error, most, lists=True)}{own_line(error)}"
         return unsupported(key, f"{ENDS_AT}{stage}: {said}")
-    if key.route != Route.COMPILE:
+    if key.route is not Route.COMPILE:
         return unsupported(key, f"{NOT_COMPILED} ends in {completion.normalise(error)}")
     return CellRecord(
         key=key,

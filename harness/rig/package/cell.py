@@ -23,8 +23,10 @@ from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
 from harness.rig.oracles.values import is_only_as_wrong_as, observe
+from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.loading import Loaded, Loader, WatchedEngines
 from harness.rig.package.saving import save_like_a_user
+from harness.rig.package.torch_compile import run_torch_compile_cell
 from harness.wire.oracles import Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Route
@@ -42,11 +44,15 @@ def run_package_cell(
     key: CellKey,
     loader: Loader,
     clock: StageClock,
+    executor: Executor = EMULATED_EXECUTOR,
 ) -> CellRecord:
     """Run one cell and judge it. An exception of an oracle is the harness's own and is raised."""
     route = key.route
     if route is Route.COMPILE:
         return _compiled(prepared, key, clock)
+    if route is Route.TORCH_COMPILE:
+        how = prepared.captured, prepared.eager, key, clock, executor
+        return run_torch_compile_cell(*how, engines=bool(prepared.state.engines))
     asked = dict.fromkeys(extra_files_of(prepared.case), "")
     inlining, back = Inlining(), RoundTrip(extra_files=asked)
     with tempfile.TemporaryDirectory(prefix="cell-") as folder:

@@ -44,20 +44,12 @@ def prepare_with(
 ) -> PreparedCase:
     """Capture a case and have the package lower, split and compile it.
 
-    The eager model stays on the CPU: there no TF32 and no other GPU's kernels are in its numbers.
+    Raises:
+        NotPrepared: a stage raised; with the exception and the stage.
     """
     stage = Stage.CAPTURE
-    tolerance = max(case.eager_tolerance, executor.tolerance)
-    case = dataclasses.replace(case, eager_tolerance=tolerance)
     try:
-        if not executor.real:
-            require_askable(package, dict(case.settings))
-        with clock.during(stage):
-            captured = capture(case, mode, seed)
-        # Before compilation, which may do what it likes with the model's weights.
-        eager = observe(copy.deepcopy(captured.eager), captured.calls)
-        if executor.real:
-            captured = on_device(captured, executor.device)
+        captured, eager = captured_beside_eager(package, case, mode, seed, clock, executor)
         stage = Stage.COMPILE
         with clock.during(stage), timed_parts() as parts, recorded_warnings() as told:
             compiled = compile_like_a_user(package, captured, executor.settings)
@@ -73,12 +65,38 @@ def prepare_with(
             kernels_vary=executor.kernels_vary,
         )
         if prepared.against_eager and is_from_elsewhere(case):
-            _require_exported_right(capture(case, mode, seed), eager)
+            _require_exported_right(capture(captured.case, mode, seed), eager)
         prepared.carried_bytes = carried_bytes
         prepared.warnings = tuple(told)
         return prepared
     except Exception as error:
         raise NotPrepared(error, stage) from error
+
+
+def captured_beside_eager(
+    package: types.ModuleType,
+    case: Case,
+    mode: str,
+    seed: int,
+    clock: StageClock,
+    executor: Executor = EMULATED_EXECUTOR,
+) -> tuple[CapturedProgram, Observed]:
+    """A case captured where its engines run, and what its model does by itself.
+
+    The eager model stays on the CPU: there no TF32 and no other GPU's kernels are in its numbers.
+
+    Raises:
+        CannotAsk: emulated engines have no answer for a setting of the case.
+        Exception: the case is not to be captured.
+    """
+    if not executor.real:
+        require_askable(package, dict(case.settings))
+    tolerance = max(case.eager_tolerance, executor.tolerance)
+    with clock.during(Stage.CAPTURE):
+        captured = capture(dataclasses.replace(case, eager_tolerance=tolerance), mode, seed)
+    # Before compilation, which may do what it likes with the model's weights.
+    eager = observe(copy.deepcopy(captured.eager), captured.calls)
+    return on_device(captured, executor.device) if executor.real else captured, eager
 
 
 def _require_exported_right(captured: CapturedProgram, eager: Observed) -> None:

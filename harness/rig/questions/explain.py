@@ -13,7 +13,6 @@ from typing import Any
 from torch.fx import GraphModule, Node
 
 from corpus.case import find_case
-from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, PreparedCase, refusal
 from harness.rig.clock import StageClock
 from harness.rig.engines.module import is_engine_child
@@ -45,7 +44,8 @@ def explain(request: Mapping[str, Any]) -> Iterator[str]:
             if reason.stage is Stage.CAPTURE or not lane.compiles:
                 raise CannotAnswer(refusal(case, reason.stage, reason.cause)) from reason
             for key in keys:
-                yield from _record_lines(ended_before_routes(key, reason.cause, reason.stage))
+                ended = lane.run_unprepared(case, capture, key, reason, StageClock())
+                yield from _record_lines(ended)
             return
         yield f"{case.name}  ({case.family}, {case.origin})"
         yield f"  catches: {case.catches}"

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from corpus.case import Case, Mistake, find_case
 from harness.rig.capture.capture import CannotAsk, CapturedProgram, capture
-from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared
 from harness.rig.clock import StageClock
 from harness.rig.lanes import GraphLane, Lane, PackageLane, lane_of
@@ -137,7 +136,7 @@ def _of_user(
     lowered: bool = True,
 ) -> Iterator[Written]:
     """Short scripts of a user's calls, one for each way in which a user may meet the failure."""
-    failures = [*failures_of(verdict, wanted.get("says", ()))]
+    failures = [*failures_of(verdict, route, wanted.get("says", ()))]
     if not failures:
         return
     if captured.exported is None:
@@ -160,7 +159,7 @@ def _with_checks(captured: CapturedProgram, route: Route, verdict: Verdict, show
     """A script that looks into the exported program, for what no call of a user tells."""
     refuse_changed_module(captured)
     saving = None
-    if route is not Route.COMPILE:
+    if not route.row.in_memory:
         saving = captured.keywords_of_save(route)
         if captured.shapes_given(route) is not None:
             saving["dynamic_shapes"] = True
@@ -208,7 +207,7 @@ def _script(
         if not_compiled is None:
             record = lane.run_cell(prepared, key, StageClock())
         else:
-            record = ended_before_routes(key, not_compiled.cause, not_compiled.stage)
+            record = lane.run_unprepared(case, mode, key, not_compiled, StageClock())
         for verdict in _failures(record, wanted["labels"]):
             tried = len(refusals)
             try:

@@ -18,7 +18,6 @@ from corpus import elsewhere
 from corpus.case import Case, Inputs, Program, UnknownCase, all_cases, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.capture.lacking import lacking
-from harness.rig.cell.pipeline import ended_before_routes
 from harness.rig.cell.prepare import NotPrepared, refusal
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import LoadError
@@ -154,7 +153,8 @@ class Reduction:
         try:
             prepared = lane.prepare(case, mode, StageClock())
         except NotPrepared as error:
-            return [ended_before_routes(key, error.cause, error.stage) for key in keys]
+            clock = StageClock()
+            return [lane.run_unprepared(case, mode, key, error, clock) for key in keys]
         records = []
         for key in keys:
             records.append(lane.run_cell(prepared, key, StageClock()))

@@ -10,6 +10,7 @@ from typing import Final
 
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import Verdict
+from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage, exception_of
 
 NAMES: Final = {
@@ -85,7 +86,7 @@ _WITHOUT_NUMBERS: Final = ("inputs", "structure", "state", "persistent")
 _UNFLATTEN_RAISES: Final = re.compile(r"unflatten raises (\w+)")
 
 
-def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]:
+def failures_of(verdict: Verdict, route: Route, says: Sequence[str] = ()) -> Iterator[Failure]:
     """The failures in a user's words that a verdict may stand for, the most likely first.
 
     Args:
@@ -95,6 +96,12 @@ def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]
         Nothing where no call of a user shows it.
     """
     message = "; ".join(says) or verdict.message
+    if route is Route.TORCH_COMPILE and verdict.oracle is Oracle.COMPLETION:
+        # What the backend raises is wrapped by torch, whose user sees it in his first call.
+        wrapped = verdict.stage is Stage.COMPILE
+        error = "BackendCompilerFailed" if wrapped else exception_of(verdict.message)
+        yield Raises("compiled", error)
+        return
     if verdict.oracle is Oracle.COMPLETION:
         error = exception_of(verdict.message)
         yield from (Raises(call, _caught(error, call)) for call in _raising(verdict.stage))
@@ -106,11 +113,11 @@ def failures_of(verdict: Verdict, says: Sequence[str] = ()) -> Iterator[Failure]
         # The file that is saved shows nothing of a cosmetic finding.
         yield from () if verdict.harm is Harm.COSMETIC else [Differs("loaded", "metadata")]
     elif verdict.oracle is not Oracle.DETERMINISM:
-        yield from _differing(verdict, message)
+        in_memory = route.row.in_memory or verdict.stage is Stage.COMPILE
+        yield from _differing(verdict, message, "compiled" if in_memory else "loaded")
 
 
-def _differing(verdict: Verdict, message: str) -> Iterator[Failure]:
-    module = "compiled" if verdict.stage is Stage.COMPILE else "loaded"
+def _differing(verdict: Verdict, message: str, module: str) -> Iterator[Failure]:
     kinds = dict.fromkeys(map(_kind, message.split("; ")))
     yield from (Differs(module, kind) for kind in _WITHOUT_NUMBERS if kind in kinds)
     if verdict.oracle is Oracle.WIRING or (verdict.oracle is Oracle.VALUES and "numbers" in kinds):

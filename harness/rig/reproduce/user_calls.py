@@ -20,6 +20,7 @@ import torch.utils._pytree as pytree
 from corpus.case import Inputs
 from harness.rig.capture.capture import CapturedProgram
 from harness.rig.package.compiling import described_inputs, op_as_text, settings_of
+from harness.rig.package.torch_compile import BACKEND
 from harness.rig.reproduce.code import ENGINE_PREFIX, WHOLE, CaseWriter, Unwritable
 from harness.rig.reproduce.source import NoSource, Source, model_source, without_model
 from harness.wire.routes import Route
@@ -99,7 +100,9 @@ def user_calls(
         )
         one.append(block("keywords = {", list(given), "}"))
     whole = lowered or route.row.crosses
-    compiling = tuple((_compiling if whole else _partitioning)(captured, writer))
+    alone = route is Route.TORCH_COMPILE
+    compiles = _torch_compiling if alone else _compiling if whole else _partitioning
+    compiling = tuple(compiles(captured, writer))
     source, signature = _source(captured, mode, writer), exported.graph_signature
     as_graph = source.made == _AS_A_GRAPH
     stating = [
@@ -128,7 +131,7 @@ def user_calls(
         dynamic=program.dynamic_shapes is not None,
         packed=not exported.call_spec.out_spec.is_leaf(),
         returns_inputs=not {*signature.user_inputs}.isdisjoint(signature.user_outputs),
-        export=() if case.module_given else (*stating, exporting),
+        export=() if case.module_given or alone else (*stating, exporting),
         compile=compiling,
         save=(*(stating if case.module_given and gives_shapes else ()), *saves),
     )
@@ -281,6 +284,13 @@ def _compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
     yield block("compiled = torch_tensorrt.dynamo.compile(", ["program", *given, *stated], ")")
 
 
+def _torch_compiling(captured: CapturedProgram, writer: UserWriter) -> Iterator[str]:
+    """The call of `torch.compile`, which compiles nothing before its result is called."""
+    stated = [f'"{name}": {writer.value(item)}' for name, item in settings_of(captured).items()]
+    options = block("options={", stated, "}")
+    yield block("compiled = torch.compile(", ["model", f'backend="{BACKEND}"', options], ")")
+
+
 #: What `compile` does with each piece that becomes an engine (`compile_module`).
 _CONVERTING: Final = """\
 nodes = {node.target: node for node in compiled.graph.nodes if node.op == "call_module"}
@@ -341,7 +351,7 @@ def saving(captured: CapturedProgram, route: Route, writer: UserWriter) -> Itera
             given.append("dynamic_shapes=shapes")
         yield block("exported = torch.export.export(", given, ")")
         yield "torch_tensorrt.save(exported, file)"
-    elif route is not Route.COMPILE:
+    elif not route.row.in_memory:
         given = _given_to_save(captured, route, writer)
         yield block("torch_tensorrt.save(", ["compiled", "file", *given], ")")
 

@@ -64,7 +64,6 @@ class _Worker:
     def serve(self, job: Mapping[str, Any]) -> float:
         """Ask the release, then the mutants; returns 0, since no times are taken of mutants."""
         from corpus.case import find_case
-        from harness.rig.cell.pipeline import ended_before_routes
         from harness.rig.cell.prepare import NotPrepared
         from harness.rig.clock import StageClock
 
@@ -74,7 +73,8 @@ class _Worker:
         try:
             prepared = self._lane.prepare(case, capture, StageClock())
         except NotPrepared as error:
-            self._report.ended(ended_before_routes(key, error.cause, error.stage) for key in keys)
+            asked = ((case, capture, key, error, StageClock()) for key in keys)
+            self._report.ended(self._lane.run_unprepared(*each) for each in asked)
             return 0.0
         own = {key: self._lane.run_cell(prepared, key, StageClock()) for key in keys}
         self._report.ended(own.values())

@@ -82,19 +82,20 @@ def calls_of(case: str, route: Route) -> UserCalls:
     ],
 )
 def test_a_verdict_stands_for_what_a_user_sees(oracle, stage, message, failures):
-    assert [*failures_of(verdict(oracle, stage, message))] == failures
+    assert [*failures_of(verdict(oracle, stage, message), Route.RETRACE)] == failures
 
 
 def test_no_call_of_a_user_shows_metadata_that_a_program_in_memory_alone_has():
     declared = verdict(Oracle.METADATA, Stage.EXPORT, "a list")
-    assert [*failures_of(dataclasses.replace(declared, harm=Harm.COSMETIC))] == []
+    assert [*failures_of(dataclasses.replace(declared, harm=Harm.COSMETIC), Route.RETRACE)] == []
 
 
 def test_of_a_verdict_with_two_findings_only_the_one_that_is_meant_is_shown():
     both = verdict(Oracle.VALUES, Stage.COMPILE, f"{EAGER}numbers differ; {EAGER}structure differs")
     packed, numbers = f"{EAGER}structure differs", f"{EAGER}numbers differ"
-    assert [*failures_of(both, [packed])] == [Differs("compiled", "structure")]
-    assert [*failures_of(both, [numbers])] == [Differs("compiled", "numbers", leaves=True)]
+    assert [*failures_of(both, Route.COMPILE, [packed])] == [Differs("compiled", "structure")]
+    found = [*failures_of(both, Route.COMPILE, [numbers])]
+    assert found == [Differs("compiled", "numbers", leaves=True)]
 
 
 FAILURES = (
