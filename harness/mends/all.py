@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harness.base.errors import UsageError
 from harness.mends.autocast import AUTOCAST
+from harness.mends.backend import BACKEND
 from harness.mends.complex_arithmetic import COMPLEX_ARITHMETIC
 from harness.mends.complex_values import COMPLEX_VALUES
 from harness.mends.crossing import CROSSING
@@ -32,7 +33,7 @@ WRITTEN_FOR = "2.14.0"
 MENDS = (
     *FALLBACKS, *ENGINES, *PROGRAM, *WRITES, *SIZES, *STATE, *KEYWORD_ORDER, *COMPLEX_VALUES,
     *INPUT_WRITES, *SAVING, *DOUBLES, *CROSSING, *STATE_AND_STATE, *WRITTEN_ANEW,
-    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN, *PROFILES, *REFITTING,
+    *COMPLEX_ARITHMETIC, *AUTOCAST, *MODULES_GIVEN, *PROFILES, *REFITTING, *BACKEND,
 )  # fmt: skip
 
 

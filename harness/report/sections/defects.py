@@ -26,7 +26,7 @@ from harness.report import style, text
 from harness.report.reported_run import ReportedRun, Section
 from harness.report.sections.causes import CAUSES, LiveCause
 from harness.wire.oracles import Harm, Oracle
-from harness.wire.routes import COMPILE, USER_CALLS, Route
+from harness.wire.routes import COMPILE, TORCH_COMPILE, USER_CALLS, Route
 from harness.wire.vocabulary import Reach
 
 TITLES: Final[Mapping[Part, str]] = {
@@ -212,7 +212,7 @@ def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
     found = []
     for tone in (ABSENT, *map(str, Harm)):
         calls = [call for call, of in row.by_call.items() if of == tone]
-        calls.sort(key=lambda call: call == COMPILE)
+        calls.sort(key=lambda call: call in (COMPILE, TORCH_COMPILE))
         if calls:
             words = "avoided by" if tone == ABSENT else f"{SEEN[tone]} with"
             found.append((words, tone, tuple(map(written, calls))))

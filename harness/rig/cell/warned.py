@@ -17,6 +17,9 @@ _SPACE = re.compile(r"\s+")
 #: torch.fx warns so of every engine that is put into a graph, and names its caller as the source.
 _OF_TORCH = re.compile(r"Attempted to insert a get_attr Node with no underlying reference")
 
+#: Of a machine without a GPU, on which engines are emulated: it says nothing of a release.
+_OF_THE_MACHINE = re.compile(r"Input tensor is not on a CUDA device")
+
 
 class _Keeper(logging.Handler):
     def __init__(self, told: dict[str, None]) -> None:
@@ -24,8 +27,9 @@ class _Keeper(logging.Handler):
         self._told = told
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.split(".")[0] == PACKAGE:
-            self._told.setdefault(normalised(record.getMessage()))
+        said = record.getMessage()
+        if record.name.split(".")[0] == PACKAGE and not _OF_THE_MACHINE.match(said):
+            self._told.setdefault(normalised(said))
 
 
 def normalised(text: str) -> str:

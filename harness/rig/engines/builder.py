@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
 from harness.rig.engines.contract import (
@@ -105,7 +106,8 @@ def build_segment_engine(
         tuple(bound(node, "output") for node in outputs),
     )
     buffer = io.BytesIO()
-    torch.save(WrittenSegment(_bare(segment)), buffer)
+    with unset_fake_temporarily():  # where `torch.compile` builds, the data of a weight is fake
+        torch.save(WrittenSegment(_bare(segment)), buffer)
     return BuiltEngine(
         name=name,
         payload=_assembled(buffer.getvalue(), _ballast(ballast_bytes, seed=name), contract),

@@ -32,7 +32,7 @@ from harness.wire.vocabulary import CellState, Stage
 BACKEND: Final = "torch_tensorrt"
 #: torch's own backend that traces as a release does, and computes in eager: the control.
 _CONTROL: Final = "aot_eager"
-NO_ENGINE: Final = "PyTorch alone ran it"
+NO_ENGINE: Final = "PyTorch runs what an engine should"
 _AGAINST_EAGER: Final = "torch.compile against eager: "
 
 
@@ -72,9 +72,11 @@ def run_torch_compile_cell(
             Finding(Stage.RUN, f"{_AGAINST_EAGER}{each.kind}", each.detail)
             for each in differences(eager, got, tolerance)
         ]
-    reason = _no_verdict(error, seen, engines)
+    reason = _of_the_stand_ins(_cause(error), seen.swallowed)
     if not reason and (error is not None or found):
         reason = _fails_in_torch(captured, eager, tolerance)
+    elif not reason:
+        reason = _left_to_pytorch(seen, engines)
     if reason:
         return unsupported(key, reason)
     return CellRecord(
@@ -151,17 +153,21 @@ def _watched() -> Iterator[_Seen]:
         logger.removeHandler(handler)
 
 
-def _no_verdict(error: Exception | None, seen: _Seen, engines: bool) -> str:
-    """Why nothing can be said about the release: what stands in for it, or PyTorch did all."""
-    for each in filter(None, (_cause(error), seen.swallowed)):
+def _of_the_stand_ins(*errors: Exception | None) -> str:
+    """What an exception says of what stands in for compiled code; empty if of the release alone."""
+    for each in filter(None, errors):
         if isinstance(each, CannotAsk | UnsupportedSegment):
             return str(each)
         if missing := not_asked(each):
             return missing
-    if error is None and engines and not seen.runs:
-        why = seen.swallowed and completion.normalise(seen.swallowed)
-        return f"{NO_ENGINE}: {why or 'the backend made none'}"
     return ""
+
+
+def _left_to_pytorch(seen: _Seen, engines: bool) -> str:
+    """Why a graph, or all, was left to PyTorch, where engines have to run; empty if none was."""
+    if seen.swallowed is not None:
+        return f"{NO_ENGINE}: {completion.normalise(seen.swallowed)}"
+    return f"{NO_ENGINE}: the backend made none" if engines and not seen.runs else ""
 
 
 def _fails_in_torch(captured: CapturedProgram, eager: Observed, tolerance: float) -> str:

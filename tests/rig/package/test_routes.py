@@ -59,7 +59,7 @@ def inliner_of(version: str, wheel: str) -> ReleaseInliner:
 def routes_for(version: str, case: str) -> list[str]:
     """The ways to save by which a case is saved."""
     known = CATALOGUE.get(version).package_routes or OLD
-    left_out = {Route.COMPILE, *(route for route in Route if route.row.state)}
+    left_out = {route for route in Route if route.row.in_memory or route.row.state}
     if "keywords" in case:
         left_out |= {route for route in Route if route.row.dynamic}
     return [each for each in known if Route(each) not in left_out]

@@ -43,11 +43,11 @@ def test_what_the_backend_raises_is_told_and_not_what_torch_wraps_it_in(asked):
         ("make_no_engine", "the backend made none"),
     ],
 )
-def test_a_model_that_pytorch_alone_ran_is_no_pass(asked, fault, why):
+def test_a_model_that_pytorch_runs_in_place_of_an_engine_is_no_pass(asked, fault, why):
     """The backend logs what it met, and goes on without an engine."""
     told = asked("relu_four_steps", fault)
     assert (told["state"], told["failed"]) == ("unsupported", {})
-    assert told["reason"] == f"PyTorch alone ran it: {why}"
+    assert told["reason"] == f"PyTorch runs what an engine should: {why}"
 
 
 def test_what_torch_itself_traces_otherwise_is_no_verdict_on_a_release(asked):
