@@ -83,6 +83,8 @@ def captured_beside_eager(
 ) -> tuple[CapturedProgram, Observed]:
     """A case captured where its engines run, and what its model does by itself.
 
+    The model that is captured shares no tensor with the program that was exported of it.
+
     The eager model stays on the CPU: there no TF32 and no other GPU's kernels are in its numbers.
 
     Raises:
@@ -94,8 +96,10 @@ def captured_beside_eager(
     tolerance = max(case.eager_tolerance, executor.tolerance)
     with clock.during(Stage.CAPTURE):
         captured = capture(dataclasses.replace(case, eager_tolerance=tolerance), mode, seed)
-    # Before compilation, which may do what it likes with the model's weights.
-    eager = observe(copy.deepcopy(captured.eager), captured.calls)
+    # Before compilation, which may do what it likes with the tensors that the program holds.
+    model = copy.deepcopy(captured.eager)
+    eager = observe(copy.deepcopy(model), captured.calls)
+    captured = dataclasses.replace(captured, eager=model)
     return on_device(captured, executor.device) if executor.real else captured, eager
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from harness.base.errors import ExitCode
 from tests.commands import harness
+from tests.rig.package.asked_cases import compiled_cases
 from tests.rig.package.torch_compiled import RELEASE, torch_compiled
 
 RIGHT = {"state": "ended", "reason": "", "failed": {}}
@@ -62,3 +63,11 @@ def test_a_model_that_compile_does_not_take_is_asked_all_the_same():
     told = harness(*asked, "--route", "torch-compile")
     assert told.returncode == ExitCode.GREEN, told.stderr
     assert told.stdout.startswith(f"{RELEASE}, route torch-compile: ok")
+
+
+def test_it_is_given_the_model_as_it_was_before_compile_wrote_to_it(ask_package):
+    """Up to 2.13.0 `compile()` runs the program, which writes to the model's own state."""
+    case = "state_given_to_other_state"
+    told = ask_package("2.13.0", compiled_cases, "2.13.0", case)[case]["torch-compile"]
+    label, message, harm = told["failed"]["values"]
+    assert (label, message, harm) == ("wrong-values@run", f"{EAGER}: numbers differ", "silent")
