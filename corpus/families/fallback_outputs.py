@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from corpus.case import Family, Origin, Program, case
+from corpus.families.caches import PACKAGE_ALONE
 from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 
@@ -292,3 +293,41 @@ class Kept(torch.nn.Module):
 )
 def clone_of_an_input_returned() -> Program:
     return Program(floats((2, 8)), model=Kept())
+
+
+class CopyWritten(torch.nn.Module):
+    """Writes to a copy of what it computed, and reads both."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        kept = torch.relu(x + 1)
+        copy = kept.clone()
+        copy.add_(1)
+        return kept * 2, copy * 3
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="a copy that somebody writes to, taken for what it was made of",
+    fallback=["aten.relu.default"],
+    lanes=PACKAGE_ALONE,
+)
+def copy_written_beside_what_it_was_made_of() -> Program:
+    return Program(floats((2, 8)), model=CopyWritten())
+
+
+class HeadsTogether(torch.nn.Module):
+    """Heads side by side again, as behind every attention."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        heads = torch.relu(x + 1).transpose(1, 2).contiguous()
+        return heads.view(2, 8) * 2
+
+
+@case(
+    Family.FALLBACK_OUTPUTS,
+    catches="what is made contiguous for a view, and left as it lay",
+    fallback=["aten.relu.default"],
+    lanes=PACKAGE_ALONE,
+)
+def heads_put_together() -> Program:
+    return Program(floats((2, 4, 2)), model=HeadsTogether())
