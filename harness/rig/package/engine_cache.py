@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 from torch.fx.graph_module import _get_attr
 
@@ -102,7 +103,8 @@ def _described(module: GraphModule) -> Iterator[str]:
 def _digest_of(value: Any) -> str:
     if not isinstance(value, torch.Tensor):
         return repr(value)
-    content = hashlib.sha256(bytes_of(value)).hexdigest()
+    with unset_fake_temporarily():  # below `torch.compile` what is made of a weight is fake
+        content = hashlib.sha256(bytes_of(value)).hexdigest()
     return f"{value.dtype} {tuple(value.shape)} {content}"
 
 
