@@ -33,16 +33,21 @@ WRITES = Mend(
     def _writes_to_what_it_is_given(gm, inputs):
         """Whether a graph writes to one of its inputs, among which its buffers are."""
         from torch._dispatch.python import enable_python_dispatcher
+        from torch._subclasses.fake_tensor import DataDependentOutputException
 
         fake_mode = detect_fake_mode(inputs)
         if fake_mode is None:
             return False
+        fold_get_attr_item_calls(gm, inputs)
         with unittest.mock.patch.object(fake_mode, "allow_non_fake_inputs", True):
             with fake_mode, enable_python_dispatcher(), torch.no_grad():
                 given = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
                 tensors = [x for x in given if isinstance(x, torch.Tensor)]
                 before = [x._version for x in tensors]
-                gm(*given)
+                try:
+                    gm(*given)
+                except DataDependentOutputException:
+                    return False  # it asks for a number of an input, and no engine is made
         return before != [x._version for x in tensors]
     ''',
             ),
@@ -81,4 +86,38 @@ COPIES = Mend(
     ),
 )
 
-BACKEND = (WRITES, COPIES)
+NUMBERS = Mend(
+    defects=("backend-keeps-the-first-number",),
+    idea="A number is made a constant if it is that of a parameter or a buffer, and not if it is an "
+    "input's. What torch then cannot make an engine of, PyTorch runs. It costs nothing.",
+    test="A model that multiplies by a float that it is given, called with four of them.",
+    patches=(
+        Patch(
+            file=_FOLDING,
+            edits=(
+                Edit(
+                    "_get_actual_tensor",
+                    'if origin.op == "placeholder": ...',
+                    """
+                    if origin.op == "placeholder" and _is_given_anew(origin):
+                        return None
+                    $found
+                    """,
+                ),
+            ),
+            added=(
+                '''
+    def _is_given_anew(node):
+        """Whether a placeholder is an input of the caller's, and not the module's own tensor."""
+        source = getattr(node.meta.get("grapharg"), "source", None)
+        kind = getattr(source, "guard_source", None)
+        kind = kind() if callable(kind) else kind
+        own = kind and (kind.is_specialized_nn_module() or kind.is_unspecialized_nn_module())
+        return not own
+    ''',
+            ),
+        ),
+    ),
+)
+
+BACKEND = (WRITES, COPIES, NUMBERS)
