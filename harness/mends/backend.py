@@ -88,8 +88,8 @@ COPIES = Mend(
 
 NUMBERS = Mend(
     defects=("backend-keeps-the-first-number",),
-    idea="A number is made a constant if it is that of a parameter or a buffer, and not if it is an "
-    "input's. What torch then cannot make an engine of, PyTorch runs. It costs nothing.",
+    idea="A number is made a constant if it is that of a parameter or a buffer, and not if it is "
+    "that of an input. What torch then cannot make an engine of, PyTorch runs. It costs nothing.",
     test="A model that multiplies by a float that it is given, called with four of them.",
     patches=(
         Patch(

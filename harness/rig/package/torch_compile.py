@@ -15,6 +15,7 @@ import torch
 
 from harness.rig.capture.capture import CannotAsk, CapturedProgram
 from harness.rig.cell import judging
+from harness.rig.cell.disk import is_full_disk
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.pipeline import unsupported
 from harness.rig.cell.warned import recorded_warnings
@@ -55,18 +56,19 @@ def run_torch_compile_cell(
         engines: whether engines have to run, as they do where `compile` makes some: what PyTorch
             alone computes is no answer.
     """
-    program, case = captured.program, captured.case
+    program, tolerance = captured.program, captured.case.eager_tolerance
     if program.before_compile is not None or program.after_compile is not None:
         return unsupported(key, "its user changes the exported or the compiled program")
-    tolerance = case.eager_tolerance
     settings = {**executor.settings, **settings_of(captured)}
     error: Exception | None = None
     found: list[Finding] = []
     with recorded_warnings() as told, _watched() as seen, clock.during(Stage.RUN):
         try:
             got = _called(captured, BACKEND, options=settings)
-        except Exception as raised:  # noqa: BLE001 - the release's, or torch's: told apart below
-            error = raised
+        except Exception as raised:
+            if is_full_disk(raised):
+                raise
+            error = raised  # the release's, or torch's: told apart below
     if error is None:
         found = [
             Finding(Stage.RUN, f"{_AGAINST_EAGER}{each.kind}", each.detail)
