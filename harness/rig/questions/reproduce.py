@@ -119,7 +119,7 @@ def _writer_of_package(case: Case, wanted: Mapping[str, Any], builder: str) -> W
     def write(captured: CapturedProgram, route: Route, verdict: Verdict) -> Iterator[Written]:
         shown = _shown(case, wanted, route, release=wanted["subject"], builder=builder)
         yield from _of_user(captured, route, verdict, shown, wanted)
-        alone = wanted.get("user_alone") or case.module_given
+        alone = wanted.get("user_alone") or case.module_given or not route.by_compile
         if not alone and verdict.oracle.row.script_check:
             yield Written(_with_checks(captured, route, verdict, shown))
 

@@ -43,7 +43,8 @@ class UserCalls:
         several: the lines that make ``calls``, of which ``inputs`` are the first.
         keywords: whether there are any.
         stateful: whether a call writes to a buffer or an input, on which the next one depends.
-        dynamic: whether the second of the calls has other sizes.
+        dynamic: whether later calls have other sizes, or are compiled anew as those of
+            `torch.compile` may be.
         packed: whether it returns anything but one tensor.
         returns_inputs: whether it returns what it is given, to which a later call may write.
         export: the lines that make ``program``; ``compile``, those that make ``compiled``; ``save``
@@ -89,7 +90,8 @@ def user_calls(
     shapes = writer.shapes(program.dynamic_shapes)
     own = [] if program.shapes_for_save is None else [writer.shapes(program.shapes_for_save)]
     mode = case.capture or mode
-    calls = told_apart(captured)
+    alone = route is Route.TORCH_COMPILE
+    calls = captured.calls if alone else told_apart(captured)
     keywords = bool(captured.example.kwargs)
     written = [writer.call(each) if keywords else writer.value(each.args) for each in calls]
     names = "inputs, keywords" if keywords else "inputs"
@@ -100,7 +102,6 @@ def user_calls(
         )
         one.append(block("keywords = {", list(given), "}"))
     whole = lowered or route.row.crosses
-    alone = route is Route.TORCH_COMPILE
     compiles = _torch_compiling if alone else _compiling if whole else _partitioning
     compiling = tuple(compiles(captured, writer))
     source, signature = _source(captured, mode, writer), exported.graph_signature
@@ -128,7 +129,7 @@ def user_calls(
         ),
         keywords=keywords,
         stateful=writes(captured),
-        dynamic=program.dynamic_shapes is not None,
+        dynamic=program.dynamic_shapes is not None or alone,
         packed=not exported.call_spec.out_spec.is_leaf(),
         returns_inputs=not {*signature.user_inputs}.isdisjoint(signature.user_outputs),
         export=() if case.module_given or alone else (*stating, exporting),

@@ -98,10 +98,32 @@ def test_of_a_verdict_with_two_findings_only_the_one_that_is_meant_is_shown():
     assert found == [Differs("compiled", "numbers", leaves=True)]
 
 
+@pytest.mark.parametrize(
+    ("oracle", "stage", "message", "failure"),
+    [
+        (Oracle.VALUES, Stage.RUN, "numbers differ", Differs("compiled", "numbers")),
+        (Oracle.COMPLETION, Stage.RUN, "IndexError: 1", Raises("compiled", "IndexError")),
+        # torch wraps what a backend raises.
+        (
+            Oracle.COMPLETION,
+            Stage.COMPILE,
+            "ValueError: no view",
+            Raises("compiled", "BackendCompilerFailed"),
+        ),
+    ],
+)
+def test_what_torch_compile_does_wrong_is_seen_when_its_module_is_called(
+    oracle, stage, message, failure
+):
+    assert [*failures_of(verdict(oracle, stage, message), Route.TORCH_COMPILE)] == [failure]
+
+
 FAILURES = (
     ("running_state", Route.NO_RETRACE, Differs("loaded", "numbers")),
     ("running_state", Route.COMPILE, Differs("compiled", "state")),
     ("input_written_whole", Route.COMPILE, Differs("compiled", "inputs")),
+    ("running_state", Route.TORCH_COMPILE, Differs("compiled", "numbers")),
+    ("relu_once", Route.TORCH_COMPILE, Raises("compiled", "BackendCompilerFailed")),
     ("keywords_in_another_order_at_save", Route.RETRACE, Differs("loaded", "numbers")),
     ("dynamic_batch", Route.RETRACE_DYNAMIC, Raises("loaded", "AssertionError")),
     ("transposed_output", Route.NO_RETRACE, Raises("save", "SerializeError")),
@@ -125,7 +147,7 @@ def test_a_script_and_a_test_are_short_and_of_a_users_calls_alone(case, route, f
         assert "harness" not in text
         assert unbound(tree) == set()
         assert roots(tree) - set(sys.stdlib_module_names) <= {"torch", "torch_tensorrt", "pytest"}
-        assert ("torch_tensorrt.save(" in text) == (route is not Route.COMPILE)
+        assert ("torch_tensorrt.save(" in text) == (not route.row.in_memory)
 
 
 def test_a_script_without_its_package_says_what_to_install_and_ends_by_no_answer(tmp_path):
