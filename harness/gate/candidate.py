@@ -10,7 +10,8 @@ Nor do these two where the release's program computes other numbers and the cand
 wrong program that can be unflattened is as wrong.
 
 A cell of which the release was not asked, since its `compile` failed or it handed the emulation
-what no engine takes, has nothing beside it: where the candidate is right, it is good news. Where it
+what no engine takes, has nothing beside it: where the candidate is right, it is good news, and so
+is a module in memory that is right where the release's could not be asked at all. Where it
 raises behind a `compile` that raised before, nobody has lost, and it is a note.
 
 On routes where failing to unflatten is no defect, a worse result is a note, and so is another error
@@ -54,7 +55,8 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.MISSING, reason)
     if pair.asked:
         return _compare_verdicts(candidate, like)
-    if candidate.right and (like.rests_on_compile or like.stand_in_raised):
+    by_itself = candidate.key.route.row.in_memory  # it is held against eager, and nothing else
+    if candidate.right and (like.rests_on_compile or like.stand_in_raised or by_itself):
         reason = f"passes, but {like.key.subject} did not come so far ({like.reason})"
         ended = candidate.verdict(Oracle.COMPLETION)
         good = _finding(candidate, ended, reason, CellClass.OK)
@@ -71,7 +73,8 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if candidate.unasked_as(like):  # the table decides there
         return Comparison(CellClass.UNSUPPORTED)
-    if candidate.rests_on_compile and not like.right:  # nothing is lost; `compile` is told itself
+    nothing_lost = candidate.rests_on_compile or candidate.left_to_pytorch
+    if nothing_lost and not like.right:  # `compile` is told itself, and PyTorch's numbers are right
         return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)

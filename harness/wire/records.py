@@ -13,6 +13,7 @@ from harness.wire.builders import CUDA, EMULATED, PINNED, SEGMENT, Builder, Envi
 from harness.wire.oracles import INLINED, Harm, Oracle, Symptom, gates
 from harness.wire.routes import Lane, Route
 from harness.wire.vocabulary import (
+    LEFT_TO_PYTORCH,
     NOT_COMPILED,
     STAND_IN_RAISED,
     CellState,
@@ -246,6 +247,11 @@ class CellRecord:
     def rests_on_compile(self) -> bool:
         """Whether it was not asked since `compile` failed, which is told by the route `compile`."""
         return self.state is CellState.UNSUPPORTED and self.reason.startswith(NOT_COMPILED)
+
+    @property
+    def left_to_pytorch(self) -> bool:
+        """Whether it could not be asked since PyTorch ran, and ran right, what an engine should."""
+        return self.state is CellState.UNSUPPORTED and self.reason.startswith(LEFT_TO_PYTORCH)
 
     @property
     def stand_in_raised(self) -> bool:

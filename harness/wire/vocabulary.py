@@ -52,6 +52,8 @@ ENDS_AT = "at "
 STAND_IN_RAISED = "what stands in for upstream's raised"
 #: What the reason says of a case whose ops lowering renames, so that a release leaves none of them.
 FALLS_BACK_TO_NOTHING = "falls back to nothing"
+#: How that of a cell begins whose release logs why it builds no engine, and goes on in PyTorch.
+LEFT_TO_PYTORCH = "PyTorch runs what an engine should"
 #: How torch begins where it has traced a model, and found that a size cannot vary as stated.
 SIZES_VIOLATED = "Constraints violated"
 #: What the reason of a cell says that needs an engine which TensorRT itself deserialized.

@@ -1,5 +1,7 @@
 """A candidate against a release: red is worse on any oracle; better is good news."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,8 +10,9 @@ from harness.gate.candidate import Comparison, judge_candidate
 from harness.gate.findings import CellClass
 from harness.gate.pairs import Pair
 from harness.wire.oracles import Oracle, gates
-from harness.wire.records import CellRecord, Verdict, not_applicable, passed
-from harness.wire.vocabulary import NOT_COMPILED, STAND_IN_RAISED, Stage
+from harness.wire.records import CellKey, CellRecord, Verdict, not_applicable, passed
+from harness.wire.routes import Lane, Route
+from harness.wire.vocabulary import LEFT_TO_PYTORCH, NOT_COMPILED, STAND_IN_RAISED, Stage
 from tests.record_builders import failed, key, record, stopped, unsupported
 
 FILE, LIKE = key("a", "file:1a"), key("a", "2.14.0")
@@ -308,3 +311,28 @@ def test_a_save_that_was_wrong_and_is_as_wrong_as_its_module_now_has_lost_nothin
     assert wrong == Comparison(CellClass.UNSUPPORTED)
     (lost,) = compare(unasked, record(LIKE)).findings
     assert lost.reason.startswith("could not be asked: ")
+
+
+def of_torch_compile(subject: str) -> CellKey:
+    """A cell of a module in memory, which is held against eager."""
+    return dataclasses.replace(key("a", subject), lane=Lane.PACKAGE, route=Route.TORCH_COMPILE)
+
+
+LEFT = f"{LEFT_TO_PYTORCH}: RuntimeError: no converter"
+
+
+def test_a_module_in_memory_that_is_right_needs_no_release_beside_it():
+    candidate, release = of_torch_compile("file:1a"), of_torch_compile("2.14.0")
+    result = compare(record(candidate), unsupported(release, LEFT))
+    assert (result.cell_class, result.findings) == (CellClass.OK, ())
+    assert len(result.good_news) == 1
+    wrong = compare(record(candidate, failed(Oracle.VALUES)), unsupported(release, LEFT))
+    assert "held against nothing" in wrong.findings[0].reason
+
+
+def test_a_model_that_is_left_to_pytorch_is_a_loss_where_the_release_had_it_right_alone():
+    candidate, release = of_torch_compile("file:1a"), of_torch_compile("2.14.0")
+    left = unsupported(candidate, LEFT)
+    assert compare(left, record(release, failed(Oracle.VALUES))).findings == ()
+    (finding,) = compare(left, record(release)).findings
+    assert finding.reason == f"could not be asked: {LEFT}"

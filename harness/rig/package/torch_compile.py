@@ -28,12 +28,11 @@ from harness.rig.oracles.values import Observed, differences, observe
 from harness.rig.package.compiling import settings_of
 from harness.rig.package.executor import Executor
 from harness.wire.records import CellKey, CellRecord, Verdict
-from harness.wire.vocabulary import CellState, Stage
+from harness.wire.vocabulary import LEFT_TO_PYTORCH, CellState, Stage
 
 BACKEND: Final = "torch_tensorrt"
 #: torch's own backend that traces as a release does, and computes in eager: the control.
 _CONTROL: Final = "aot_eager"
-NO_ENGINE: Final = "PyTorch runs what an engine should"
 _AGAINST_EAGER: Final = "torch.compile against eager: "
 
 
@@ -168,8 +167,8 @@ def _of_the_stand_ins(*errors: Exception | None) -> str:
 def _left_to_pytorch(seen: _Seen, engines: bool) -> str:
     """Why a graph, or all, was left to PyTorch, where engines have to run; empty if none was."""
     if seen.swallowed is not None:
-        return f"{NO_ENGINE}: {completion.normalise(seen.swallowed)}"
-    return f"{NO_ENGINE}: the backend made none" if engines and not seen.runs else ""
+        return f"{LEFT_TO_PYTORCH}: {completion.normalise(seen.swallowed)}"
+    return f"{LEFT_TO_PYTORCH}: the backend made none" if engines and not seen.runs else ""
 
 
 def _fails_in_torch(captured: CapturedProgram, eager: Observed, tolerance: float) -> str:
