@@ -55,8 +55,7 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.MISSING, reason)
     if pair.asked:
         return _compare_verdicts(candidate, like)
-    by_itself = candidate.key.route.row.in_memory  # it is held against eager, and nothing else
-    if candidate.right and (like.rests_on_compile or like.stand_in_raised or by_itself):
+    if candidate.right and (like.rests_on_compile or like.stand_in_raised or pair.nothing_lost):
         reason = f"passes, but {like.key.subject} did not come so far ({like.reason})"
         ended = candidate.verdict(Oracle.COMPLETION)
         good = _finding(candidate, ended, reason, CellClass.OK)
@@ -73,8 +72,9 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if candidate.unasked_as(like):  # the table decides there
         return Comparison(CellClass.UNSUPPORTED)
-    nothing_lost = candidate.rests_on_compile or candidate.left_to_pytorch
-    if nothing_lost and not like.right:  # `compile` is told itself, and PyTorch's numbers are right
+    if pair.nothing_lost:
+        return Comparison(CellClass.UNSUPPORTED)
+    if candidate.rests_on_compile and not like.right:  # nothing is lost; `compile` is told itself
         return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)

@@ -40,6 +40,19 @@ class Pair:
         ended = {self.before.state, self.after.state} == {CellState.ENDED}
         return (self.before, self.after) if ended else None
 
+    @property
+    def nothing_lost(self) -> bool:
+        """Whether one side could not be asked, and the other says enough.
+
+        A module in memory that is right after needs nothing beside it, since it is held against
+        eager; and where PyTorch runs now what was wrong before, its numbers are right.
+        """
+        before, after = self.before, self.after
+        if before is None or after is None or self.asked:
+            return False
+        alone = before.state is CellState.UNSUPPORTED and after.key.route.row.in_memory
+        return (alone and after.right) or (after.left_to_pytorch and not before.right)
+
 
 def compare(before: Mapping[K, CellRecord], after: Mapping[K, CellRecord]) -> dict[K, Pair]:
     """All cells of both sides by the key that they share; those of ``after`` come first."""

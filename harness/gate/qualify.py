@@ -362,11 +362,13 @@ def _fate(before: Severity, after: Severity) -> str:
 def _not_asked(pairs: Mapping[CellKey, Pair]) -> tuple[tuple[str, int], ...]:
     """Why which cells could not be asked, and how many.
 
-    Not told: what rests on a failed `compile`, which is compared itself; and what ends before any
-    inliner, for both alike: that is a fact about the case, and none about one of the two.
+    Not told: what rests on a failed `compile`, which is compared itself; what ends before any
+    inliner, for both alike: that is a fact about the case, and none about one of the two; and
+    where nothing is lost (`Pair.nothing_lost`).
     """
     reasons: Counter[str] = Counter()
-    sides = [(pair.after, pair.before) for pair in pairs.values()]
+    whole = [pair for pair in pairs.values() if not pair.nothing_lost]
+    sides = [(pair.after, pair.before) for pair in whole]
     for record, other in (*sides, *((other, own) for own, other in sides)):
         if record is None or record.state is not CellState.UNSUPPORTED:
             continue

@@ -34,7 +34,7 @@ from harness.wire.builders import Builder
 from harness.wire.oracles import Harm, Oracle
 from harness.wire.records import CaseInfo, CellKey, CellRecord, PackageSpec, Verdict
 from harness.wire.routes import Lane, Route
-from harness.wire.vocabulary import NOT_COMPILED, Reach, SubjectKind
+from harness.wire.vocabulary import LEFT_TO_PYTORCH, NOT_COMPILED, Reach, SubjectKind
 from tests.record_builders import (
     case,
     defect,
@@ -582,3 +582,18 @@ def test_where_a_release_has_several_tensorrt_rtx_only_equal_versions_are_compar
     assert q.compared == 1
     (told,) = q.only
     assert told == ("2.14.0", Lane.PACKAGE, several[0].key.route, 1)
+
+
+def test_a_module_in_memory_that_is_right_now_leaves_nothing_open_and_a_lost_engine_does():
+    left = f"{LEFT_TO_PYTORCH}: RuntimeError: no converter"
+    old, new = (
+        dataclasses.replace(key("state", who), lane=Lane.PACKAGE, route=Route.TORCH_COMPILE)
+        for who in ("2.13.0", "2.14.0")
+    )
+    q = held(*sound("plain"), unsupported(old, left), record(new))
+    assert (q.decision, q.not_asked) == (Decision.SHIP, ())
+    lost = held(*sound("plain"), record(old), unsupported(new, left))
+    assert (lost.decision, lost.not_asked) == (
+        Decision.OPEN,
+        ((f"2.14.0, package lane: {left}", 1),),
+    )
