@@ -17,7 +17,7 @@ WRITES = Mend(
     "and what writes a copy a call.",
     test="A running mean, a KV cache and a model that writes to its input, each given to "
     'torch.compile(backend="torch_tensorrt") and called twice.',
-    goes_with=("backend-takes-copies-away",),
+    goes_with=("backend-takes-copies-away", "cache-read-twice"),
     patches=(
         Patch(
             file=_BACKEND,
