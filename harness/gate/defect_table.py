@@ -223,7 +223,10 @@ def _own_torch(
     harm = standings.milder_in(shown.defect.id, shown.release, matched_name(torch))
     if harm is None:
         return ""
-    return f"{words.get(harm, harm)} with torch {torch}, which {shown.release} pins"
+    unasked = standings.unasked_in(shown.defect.id, shown.release, matched_name(torch))
+    calls = [call for call, routes in USER_CALLS.items() if unasked & {*routes}]
+    but = f" ({', '.join(calls)} was not asked there)" if calls else ""
+    return f"{words.get(harm, harm)} with torch {torch}, which {shown.release} pins{but}"
 
 
 def _part(defect: Defect, state: State, reach: Reach, *, shown: bool) -> Part:

@@ -136,11 +136,14 @@ class Standings:
     def milder_in(self, name: str, release: str, environment: str) -> str | None:
         """The worst harm of a defect with another torch, where it does less than in the pinned one.
 
+        What is shown by routes that nobody took there (`unasked_in`) does not count.
+
         Returns:
             A harm, or empty if none of the cells that show it in the pinned environment does so
             there. None where it harms as much, or where nobody asked.
         """
-        defect, shown = self.register.by_id[name], self.shown_by(name, release)
+        defect, unasked = self.register.by_id[name], self.unasked_in(name, release, environment)
+        shown = [e for e in self.shown_by(name, release) if e.place.route not in unasked]
         there = [
             (place, [e for e in self._table.expected(place, release).values() if e.defect == name])
             for place in (
@@ -152,6 +155,15 @@ class Standings:
             return None
         harm = worst_harm((entry.fact.harm for _, of in there for entry in of), defect)
         return harm if _badness(harm) > _badness(self.of(name, release).harm) else None
+
+    def unasked_in(self, name: str, release: str, environment: str) -> frozenset[str]:
+        """The routes that show a defect, by which a release was asked nothing with another torch."""
+        taken = {
+            route
+            for (_, _, where, route), names in self._table.asked.items()
+            if where == environment and release in names
+        }
+        return frozenset(e.place.route for e in self.shown_by(name, release)) - taken
 
     def shows_at(self, name: str, release: str, place: Place) -> bool | None:
         """Whether a release shows a defect at a place; None where nobody asked."""

@@ -219,6 +219,11 @@ def by_call(row: DefectRow) -> list[tuple[str, str, tuple[str, ...]]]:
     return found
 
 
+def compile_alone(row: DefectRow) -> bool:
+    """Whether `compile` meets it, and no call that saves what `compile` returned."""
+    return set(row.calls) - {TORCH_COMPILE} == {COMPILE}
+
+
 def shows_as(row: DefectRow, cause: LiveCause | None) -> str:
     """What is seen of a defect where it harms most, as a reader believes it at once: an exception
     before a wrong wire. Empty where nothing was seen.
