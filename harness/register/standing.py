@@ -157,7 +157,7 @@ class Standings:
         return harm if _badness(harm) > _badness(self.of(name, release).harm) else None
 
     def unasked_in(self, name: str, release: str, environment: str) -> frozenset[str]:
-        """The routes that show a defect, by which a release was asked nothing with another torch."""
+        """The routes that show a defect, by none of which a release was asked in an environment."""
         taken = {
             route
             for (_, _, where, route), names in self._table.asked.items()
