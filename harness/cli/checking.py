@@ -226,7 +226,8 @@ class _Shown:
         if self._alone and of_package and record.key.subject == self._newest:
             self._packs_otherwise |= packs_otherwise(record)
             standing = standing_of(record)
-            if standing is Standing.RIGHT and self._packs_otherwise:
+            packed = self._packs_otherwise and record.key.route.by_compile
+            if standing is Standing.RIGHT and packed:
                 standing = Standing.OTHER_FORM
             self._bar.say(f"{self._newest} {record.key.route.row.call}: {standing}")
 
