@@ -19,7 +19,6 @@ from harness.cli import options as option
 from harness.cli.common import committed, listed, tell, toolchain_for
 from harness.gate.qualify import summed
 from harness.mends.all import WRITTEN_FOR, mends_of
-from harness.mends.edits import DoesNotFit
 from harness.mends.judged import (
     JUDGED,
     TOGETHER,
@@ -31,8 +30,7 @@ from harness.mends.judged import (
     read_work,
     rows_text,
 )
-from harness.mends.mend import Mend, Read, difference, mended
-from harness.mends.mend import fitting as fitting_of
+from harness.mends.mend import Mend, Read, difference, mended, those_that_fit
 from harness.run.judged_run import JudgedRun, reopen
 from harness.subjects.mended import files_of, mended_subject
 from harness.toolchain import Toolchain
@@ -78,9 +76,10 @@ def mend_command(
         return _count(mends, toolchain, together=not only)
     read = files_of(release, toolchain)[0] if checkout is None else _files_in(checkout)
     left_out = set[str]()
-    if fitting:
-        asked, (mends, misfits) = mends, _those_that_fit(read, mends)
-        left_out = {defect for mend in asked if mend not in mends for defect in mend.defects}
+    fit, misfits = those_that_fit(read, mends) if fitting else ([], [])
+    if fit:  # where none does, `mended` says so
+        left_out = {defect for mend in mends if mend not in fit for defect in mend.defects}
+        mends = tuple(fit)
         for text in misfits:
             tell(f"left out: {text}")
     files = mended(read, mends)
@@ -108,14 +107,6 @@ def mend_command(
         tell(f"the mends were judged in the place of {WRITTEN_FOR} alone: judge them here, too")
     tell(f"judge it: {PROGRAM} {judge}")
     return ExitCode.GREEN
-
-
-def _those_that_fit(read: Read, mends: Sequence[Mend]) -> tuple[tuple[Mend, ...], list[str]]:
-    """The mends that fit, and what does not of the others. Raises DoesNotFit where none fits."""
-    fit, misfits = fitting_of(read, mends)
-    if not fit:
-        raise DoesNotFit("; ".join(misfits))
-    return tuple(fit), misfits
 
 
 def _record(runs: Sequence[str]) -> ExitCode:

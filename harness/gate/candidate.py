@@ -72,9 +72,8 @@ def judge_candidate(pair: Pair) -> Comparison:
         return _undecided(candidate, CellClass.UNSUPPORTED, f"{reason}: {like.reason}")
     if candidate.unasked_as(like):  # the table decides there
         return Comparison(CellClass.UNSUPPORTED)
-    if pair.nothing_lost:
-        return Comparison(CellClass.UNSUPPORTED)
-    if candidate.rests_on_compile and not like.right:  # nothing is lost; `compile` is told itself
+    # Where `compile` raised, that is told itself.
+    if pair.nothing_lost or (candidate.rests_on_compile and not like.right):
         return Comparison(CellClass.UNSUPPORTED)
     reason = f"could not be asked: {candidate.reason}"
     return _undecided(candidate, CellClass.UNSUPPORTED, reason)

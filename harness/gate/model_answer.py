@@ -28,8 +28,6 @@ SAVES: Final = (
     Route.EXPORTED,
 )
 
-_ASKED: Final = (Route.COMPILE, *SAVES, Route.TORCH_COMPILE)
-
 #: A tensor's content, which stands behind its type and shape.
 _DIGEST: Final = re.compile(r" [0-9a-f]{16}\b")
 #: What the compiled module shows where it returns its results packed otherwise than the model.
@@ -237,7 +235,8 @@ def model_answer(
                 call.release, call.route, Standing.OTHER_FORM, causes, since_compile=told
             )
     known = {route for _, route in calls}
-    routes = tuple(route for route in _ASKED if route in known)
+    every = (Route.COMPILE, *SAVES, Route.TORCH_COMPILE)
+    routes = tuple(route for route in every if route in known)
     answered = tuple(release for release in releases if any(name == release for name, _ in calls))
     return ModelAnswer(model, answered, routes, calls, _best(calls, answered))
 

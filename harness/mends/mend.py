@@ -71,7 +71,7 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     Raises DoesNotFit, naming all that do not.
     """
     chosen = list(mends)
-    fit, misfits = fitting(read, chosen)
+    fit, misfits = those_that_fit(read, chosen)
     if misfits:
         advice = f"; `mend --fitting` writes those that fit, {len(fit)}" if fit else ""
         raise DoesNotFit("; ".join(misfits) + advice)
@@ -80,8 +80,8 @@ def mended(read: Read, mends: Iterable[Mend]) -> dict[str, str]:
     return {name: _patched(read(name) or "", name, patches) for name in names}
 
 
-def fitting(read: Read, mends: Iterable[Mend]) -> tuple[list[Mend], list[str]]:
-    """Those of ``mends`` that fit, each by itself, and of the others what does not, and where."""
+def those_that_fit(read: Read, mends: Iterable[Mend]) -> tuple[list[Mend], list[str]]:
+    """The mends that fit, each by itself, and what does not fit of the others, and where."""
     wrong = {mend: _misfits(mend, read) for mend in mends}
     fit = [mend for mend, of_a_mend in wrong.items() if not of_a_mend]
     return fit, [text for of_a_mend in wrong.values() for text in of_a_mend]

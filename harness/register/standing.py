@@ -158,11 +158,8 @@ class Standings:
 
     def unasked_in(self, name: str, release: str, environment: str) -> frozenset[str]:
         """The routes that show a defect, by none of which a release was asked in an environment."""
-        taken = {
-            route
-            for (_, _, where, route), names in self._table.asked.items()
-            if where == environment and release in names
-        }
+        asked = self._table.asked.items()
+        taken = {key[3] for key, names in asked if key[2] == environment and release in names}
         return frozenset(e.place.route for e in self.shown_by(name, release)) - taken
 
     def shows_at(self, name: str, release: str, place: Place) -> bool | None:

@@ -242,14 +242,11 @@ def serve_cells(
             for key in cells:
                 report.broken(key)
         else:
+            spent = clock.spent_seconds
             for key in cells:
-                on_enter = functools.partial(report.at, key)
-                try:
-                    record = lane.run_unprepared(case, capture, key, error, StageClock(on_enter))
-                except Exception:  # noqa: BLE001 - as below
-                    report.broken(key)
-                else:
-                    report.ended([record])
+                run = functools.partial(lane.run_unprepared, case, capture, key, error)
+                spent += _serve(report, key, run)
+            return spent
         return clock.spent_seconds
     except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
         for key in cells:
@@ -258,19 +255,33 @@ def serve_cells(
     spent = clock.spent_seconds
     in_common = clock.seconds
     for key in cells:
-        clock = StageClock(functools.partial(report.at, key))
-        clock.credit(in_common)
+        like = (likes or {}).get(key.cell_id, "")
+        run = functools.partial(lane.run_cell, prepared, key, like=like)
+        spent += _serve(report, key, run, in_common)
         in_common = {}  # what the cells of a case share is told once, in the first record
-        try:
-            record = lane.run_cell(prepared, key, clock, (likes or {}).get(key.cell_id, ""))
-        except Exception:  # noqa: BLE001 - as above
-            report.broken(key)
-        else:
-            report.ended([record])
         if prepared.damaged:  # that cell's verdict says so; the next ones get a sound case
+            clock = StageClock(functools.partial(report.at, key))
             prepared = lane.prepare(case, capture, clock)
-        spent += clock.spent_seconds
+            spent += clock.spent_seconds
     return spent
+
+
+def _serve(
+    report: Reporter,
+    key: CellKey,
+    run: Callable[[StageClock], CellRecord],
+    in_common: Mapping[Stage, float] | None = None,
+) -> float:
+    """Run one cell, which ends in a record or in `broken`, and give the seconds of its stages."""
+    clock = StageClock(functools.partial(report.at, key))
+    clock.credit(in_common or {})
+    try:
+        record = run(clock)
+    except Exception:  # noqa: BLE001 - reported as the harness's own fault, never swallowed
+        report.broken(key)
+    else:
+        report.ended([record])
+    return clock.spent_seconds
 
 
 @contextmanager

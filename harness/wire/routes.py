@@ -186,7 +186,7 @@ ROUTES: Mapping[Route, RouteRow] = {
         newer=True,
         gives_shapes=True,
     ),
-    # Of the model itself, which nothing exports: torch traces it when it is called.
+    # Nothing exports the model: torch traces it when it is called.
     Route.TORCH_COMPILE: RouteRow(
         "the model as torch.compile runs it, in memory",
         call='torch.compile(backend="torch_tensorrt")',

@@ -17,7 +17,7 @@ _SPACE = re.compile(r"\s+")
 #: torch.fx warns so of every engine that is put into a graph, and names its caller as the source.
 _OF_TORCH = re.compile(r"Attempted to insert a get_attr Node with no underlying reference")
 
-#: Of a machine without a GPU, on which engines are emulated: it says nothing of a release.
+#: Every release warns so on a machine without a GPU, where engines are emulated.
 _OF_THE_MACHINE = re.compile(r"Input tensor is not on a CUDA device")
 
 

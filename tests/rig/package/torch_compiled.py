@@ -37,13 +37,16 @@ def add_one(backends: Any) -> None:
     backends.compile_module = plus_one
 
 
-def refuse(backends: Any) -> None:
-    """A backend that converts nothing, and goes on with PyTorch."""
+def raising(error: Exception) -> Callable[[Any], None]:
+    """A backend that ends by an error: a RuntimeError it catches, and goes on with PyTorch."""
 
     def raises(*_: Any, **__: Any) -> None:
-        raise RuntimeError("no converter for what is here")
+        raise error
 
-    backends.compile_module = raises
+    def plant(backends: Any) -> None:
+        backends.compile_module = raises
+
+    return plant
 
 
 def make_no_engine(backends: Any) -> None:
@@ -51,21 +54,12 @@ def make_no_engine(backends: Any) -> None:
     backends.compile_module = lambda lowered, *_, **__: lowered
 
 
-def raise_a_value_error(backends: Any) -> None:
-    """A backend that ends by what it does not catch."""
-
-    def raises(*_: Any, **__: Any) -> None:
-        raise ValueError("cannot view what is here")
-
-    backends.compile_module = raises
-
-
 FAULTS: dict[str, Callable[[Any], None]] = {
     "none": lambda backends: None,
     "add_one": add_one,
-    "refuse": refuse,
+    "refuse": raising(RuntimeError("no converter for what is here")),
     "make_no_engine": make_no_engine,
-    "raise_a_value_error": raise_a_value_error,
+    "raise_a_value_error": raising(ValueError("cannot view what is here")),
 }
 
 
