@@ -238,7 +238,7 @@ def test_an_issue_describes_who_meets_a_defect_and_does_not_say_its_title_again(
 
 def test_an_issue_says_if_the_torch_that_the_release_pins_does_not_show_it():
     text = text_of(finding_of("complex-of-reals"), STANDINGS, RELEASES.get("2.14.0"))
-    pinned = "; an error with torch 2.14.0, which 2.14.0 pins (torch.compile was not asked there)."
+    pinned = "; an error with torch 2.14.0, which 2.14.0 pins (not asked there: torch.compile)."
     assert pinned in text
     assert " pins." not in text_of(finding_of("rows-for-outputs"), STANDINGS, RELEASES.newest)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -109,6 +110,21 @@ def shown(path: Path) -> Path:
 def tell(text: str) -> None:
     """One line as it is: not wrapped, not styled, so that a log and a pipe get the same."""
     out.print(as_called_here(text), markup=False, soft_wrap=True)
+
+
+def tells_scripts(whole: str) -> Callable[[], None]:
+    """What is to be called behind each script that was tried: it tells each fifth time.
+
+    Args:
+        whole: what the scripts are for, such as ``12 defects``.
+    """
+    tried = itertools.count(1)
+
+    def heard() -> None:
+        if (count := next(tried)) % 5 == 0:
+            tell(f"{count} scripts tried for {whole}")
+
+    return heard
 
 
 def say(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import itertools
 import json
 import re
 from pathlib import Path
@@ -18,7 +17,7 @@ from harness.base.program import PROGRAM
 from harness.base.words import plural
 from harness.catalogue.releases import load_catalogue
 from harness.cli import options as option
-from harness.cli.common import tell, toolchain_for
+from harness.cli.common import tell, tells_scripts, toolchain_for
 from harness.expectations import EXPECTATIONS
 from harness.gate.defect_table import own_torch_words
 from harness.gate.findings import titled
@@ -34,8 +33,6 @@ from harness.runs.gpu_evidence import CONTRIBUTED, contributed, seen_on_gpus
 from harness.toolchain import Toolchain
 from harness.toolchain.environment import PROJECT_ROOT
 from harness.wire.routes import USER_CALLS, Lane, Route
-
-_TOLD_OF_TRIED: Final = 5  # scripts: each takes some seconds
 
 
 def defects_command(
@@ -132,12 +129,7 @@ def _export_tests(
     if not shown and not without:
         state = f"does not show {name}" if name else "shows no known defect"
         raise UsageError(f"there is nothing to export: {asked.version} {state}")
-    tried = itertools.count(1)
-
-    def heard() -> None:
-        if (count := next(tried)) % _TOLD_OF_TRIED == 0:
-            tell(f"{plural(count, 'script')} tried for {plural(len(shown), 'defect')}")
-
+    heard = tells_scripts(plural(len(shown), "defect"))
     found = findings(shown, standings, toolchain, asked, heard=heard)
     without += [(each.standing, each.script.why_not) for each in found if not each.script.test]
     files = files_of_tests(found, without, asked)

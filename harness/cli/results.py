@@ -15,7 +15,7 @@ from harness.base.garbage import no_collections
 from harness.base.words import plural, spans
 from harness.catalogue.releases import load_catalogue, ordered_subjects
 from harness.cli import options as option
-from harness.cli.common import out, say_error, tell, toolchain_for
+from harness.cli.common import out, say_error, tell, tells_scripts, toolchain_for
 from harness.gate.findings import exit_code, mistakes
 from harness.run.defect_lines import screen_of
 from harness.run.judged_run import JudgedRun, reopen, summary_of
@@ -59,7 +59,7 @@ def report_command(
         bool, typer.Option(help="Draw the worst causes; runs a cell of each again.")
     ] = True,
     scripts: Annotated[
-        bool, typer.Option(help="Write a script for every cause, and try it: a minute or two.")
+        bool, typer.Option(help="Write a script for every cause, and try it: some minutes.")
     ] = True,
     wheelhouse: option.Wheelhouse = None,
     out_dir: option.Out = option.RESULTS,
@@ -70,6 +70,7 @@ def report_command(
     from harness.report.pictures import with_pictures
     from harness.report.reproduction import with_diffs, with_scripts
     from harness.report.run_report import write_run_report
+    from harness.report.sections.causes import CAUSES
 
     catalogue = load_catalogue()
     judged = reopen(run_name, out_dir, toolchain_for(), catalogue)
@@ -82,7 +83,10 @@ def report_command(
         if pictures:
             model = with_pictures(model, judged, toolchain, catalogue)
         if scripts:
-            model = with_diffs(with_scripts(model, judged, toolchain, catalogue), toolchain)
+            causes = model[CAUSES]
+            heard = tells_scripts(plural(len(causes.live) + len(causes.gone), "cause"))
+            model = with_scripts(model, judged, toolchain, catalogue, heard)
+            model = with_diffs(model, toolchain)
         return model
 
     for path in write_run_report(judged, summary_with_stored_times(judged), with_evidence):

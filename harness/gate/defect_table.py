@@ -225,7 +225,7 @@ def _own_torch(
         return ""
     unasked = standings.unasked_in(shown.defect.id, shown.release, matched_name(torch))
     calls = [call for call, routes in USER_CALLS.items() if unasked & {*routes}]
-    but = f" ({', '.join(calls)} was not asked there)" if calls else ""
+    but = f" (not asked there: {', '.join(calls)})" if calls else ""
     return f"{words.get(harm, harm)} with torch {torch}, which {shown.release} pins{but}"
 
 
@@ -253,19 +253,19 @@ def _by_call(
         call: tone_of(standings.by_routes(defect.id, last.release, routes, asks))
         for call, routes in USER_CALLS.items()
     }
-    if tones[COMPILE] == Harm.INTERFACE:
+    by_itself = {TORCH_COMPILE: tones.pop(TORCH_COMPILE)}  # the others save what compile() returned
+    compiled = tones[COMPILE]
+    if compiled == Harm.INTERFACE:
         # A saved program is held against the compiled module, so it returns that module's form.
-        saved = {call: tones[COMPILE] if tone == ABSENT else tone for call, tone in tones.items()}
-        return {**saved, TORCH_COMPILE: tones[TORCH_COMPILE]}
-    if tones[COMPILE] not in _WRONG:
-        return tones
-    # What is saved is what was compiled: no way to save it is right, but for those that avoid it.
-    kept = {call for call, routes in USER_CALLS.items() if set(routes) & set(defect.avoid)}
-    kept.add(TORCH_COMPILE)  # which compiles the model by itself
-    return {
-        call: tone if tone in list(Harm) or call in kept else NOT_ASKED
-        for call, tone in tones.items()
-    }
+        tones = {call: compiled if tone == ABSENT else tone for call, tone in tones.items()}
+    elif compiled in _WRONG:
+        # No way to save what is wrong is right, but for those that avoid it.
+        kept = {call for call, routes in USER_CALLS.items() if set(routes) & set(defect.avoid)}
+        tones = {
+            call: tone if tone in list(Harm) or call in kept else NOT_ASKED
+            for call, tone in tones.items()
+        }
+    return tones | by_itself
 
 
 def _met_by(last: Standing, standings: Standings) -> tuple[str, ...]:

@@ -53,12 +53,20 @@ class Wanted:
 
 
 def scripts_for(
-    wanted: Sequence[Wanted], toolchain: Toolchain, corpus: Sequence[str] = (), seed: int = 0
+    wanted: Sequence[Wanted],
+    toolchain: Toolchain,
+    corpus: Sequence[str] = (),
+    seed: int = 0,
+    heard: Callable[[], None] = lambda: None,
 ) -> list[Script]:
-    """A script for each failure of the graph lane, or why there is none."""
+    """A script for each failure of the graph lane, or why there is none.
+
+    Args:
+        heard: called behind each.
+    """
     subjects = {each.subject.subject: each.subject for each in wanted}.values()
     lane = graph_lane(toolchain.emulated_runtime(), subjects, corpus, seed)
-    return _asked(toolchain, lane, wanted)
+    return _asked(toolchain, lane, wanted, heard)
 
 
 def package_scripts_for(
@@ -83,7 +91,7 @@ def _asked(
     toolchain: Toolchain,
     lane: Mapping[str, Any],
     wanted: Sequence[Wanted],
-    heard: Callable[[], None] = lambda: None,
+    heard: Callable[[], None],
 ) -> list[Script]:
     asked = [_to_json(each) for each in wanted]
     scripts = []
@@ -120,19 +128,27 @@ def reproduce_command(wanted: Wanted, route: str) -> str:
 
 
 def with_scripts(
-    model: ReportModel, judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
+    model: ReportModel,
+    judged: JudgedRun,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    heard: Callable[[], None],
 ) -> ReportModel:
-    """The model with a script for every cause, or the reason why a cause has none."""
+    """The model with a script for every cause, or the reason why a cause has none.
+
+    Args:
+        heard: called behind each script that was tried.
+    """
     packages = of_packages(model)
     of_package_lane = {cause.defect.id for causes in packages.values() for cause in causes}
     both = (*model[CAUSES].live, *model[CAUSES].gone)
     rest = [cause for cause in both if cause.defect.id not in of_package_lane]
     try:
-        scripts = _of_graph_lane(rest, judged, toolchain, catalogue)
+        scripts = _of_graph_lane(rest, judged, toolchain, catalogue, heard)
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return dataclasses.replace(model, no_scripts=str(reason))
     for release, causes in packages.items():
-        scripts |= _of_package(causes, judged, toolchain, catalogue, release)
+        scripts |= _of_package(causes, judged, toolchain, catalogue, release, heard)
     return dataclasses.replace(model, scripts=scripts, no_scripts="")
 
 
@@ -145,7 +161,11 @@ def with_diffs(model: ReportModel, toolchain: Toolchain) -> ReportModel:
 
 
 def _of_graph_lane(
-    causes: Sequence[LiveCause], judged: JudgedRun, toolchain: Toolchain, catalogue: Catalogue
+    causes: Sequence[LiveCause],
+    judged: JudgedRun,
+    toolchain: Toolchain,
+    catalogue: Catalogue,
+    heard: Callable[[], None],
 ) -> dict[str, Script]:
     before = judged.provenance
     specs = {
@@ -169,7 +189,7 @@ def _of_graph_lane(
         )
         for cause in asked
     ]
-    made = scripts_for(wanted, toolchain, judged.case_places, before.seeds[0])
+    made = scripts_for(wanted, toolchain, judged.case_places, before.seeds[0], heard)
     return scripts | {cause.defect.id: script for cause, script in zip(asked, made, strict=True)}
 
 
@@ -179,6 +199,7 @@ def _of_package(
     toolchain: Toolchain,
     catalogue: Catalogue,
     name: str,
+    heard: Callable[[], None],
 ) -> dict[str, Script]:
     """The scripts of one subject's package; each says so where the package cannot be had."""
     before = judged.provenance
@@ -187,7 +208,8 @@ def _of_package(
     wanted = [_of_cause(cause, spec, judged.places.options(name)) for cause in causes]
     try:
         _, site = whole_package(spec, toolchain, catalogue)
-        made = package_scripts_for(wanted, toolchain, site, judged.case_places, before.seeds[0])
+        corpus, seed = judged.case_places, before.seeds[0]
+        made = package_scripts_for(wanted, toolchain, site, corpus, seed, heard)
     except (UsageError, SurroundingsError, Unavailable) as reason:
         return {cause.defect.id: _without(str(reason)) for cause in causes}
     return {cause.defect.id: script for cause, script in zip(causes, made, strict=True)}
