@@ -73,8 +73,10 @@ def absorb(
                     known = inherited.get(key)
                     if known is None or (fact.harm and fact.harm != known.fact.harm):
                         matcher.new(place, subject, fact)
+                # What cannot be asked takes the place of all that is inherited.
+                unasked = any(fact.oracle == UNSUPPORTED for fact in facts)
                 for key, known in inherited.items():
-                    if key not in seen:
+                    if key not in seen and not unasked:
                         gone = Entry(place, known.fact, known.defect, removed=True)
                         entries[gone] = entries.get(gone, frozenset()) | {subject}
         for entry, names in matcher.decided().items():

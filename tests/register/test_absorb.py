@@ -4,6 +4,7 @@ import dataclasses
 
 from harness.register.absorb import absorb, accepted
 from harness.register.defects import Sign
+from harness.register.facts import UNSUPPORTED, place_of
 from harness.register.table import ALL, Table
 from harness.register.table_files import rows_of
 from harness.wire.oracles import Harm, Oracle
@@ -123,6 +124,15 @@ def test_a_matched_environment_holds_only_what_differs():
     # Where the ordinary environment comes to do the same, the overlay has nothing left to say.
     after = absorb(accepted(made), register(), [record(key(), failed(Oracle.METADATA))])
     assert lines(accepted(after)) == ["graph a export 2.13.0.. metadata boom known"]
+
+
+def test_what_cannot_be_asked_by_one_call_alone_takes_the_place_of_what_it_inherits():
+    base = accepted(absorb(Table(), register(), [values()]))
+    elsewhere = dataclasses.replace(key(), builder="tensorrt-rtx-1.5")
+    asked = record(dataclasses.replace(elsewhere, route=Route.LEGACY))
+    made = absorb(base, register(), [asked, unsupported(elsewhere, "no engine")])
+    assert lines(made) == ["graph a export 2.13.0.. unsupported no engine ", *lines(base)]
+    assert [*made.expected(place_of(elsewhere), "2.13.0")] == [(UNSUPPORTED, "", "no engine")]
 
 
 def test_what_nobody_can_be_asked_is_one_row_and_what_is_missing_here_is_none():
