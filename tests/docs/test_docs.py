@@ -71,23 +71,16 @@ def test_what_needs_no_torch_prints_what_the_docs_show(transcript, tmp_path):
     check(transcript, tmp_path)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder for all transcripts, which go on with each other's files.
-
-    Wheels and the checkout's own tests, whose models are asked, are at hand.
-    """
-    made = tmp_path_factory.mktemp("docs")
-    (made / "tests").symlink_to(ROOT / "tests")
-    for wheel in (ROOT / ".cache" / "wheels").glob("*.whl"):
-        (made / wheel.name).symlink_to(wheel)
-    return made
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("transcript", WITH_TORCH, ids=str)
-def test_every_transcript_prints_what_the_docs_show(transcript, folder):
-    check(transcript, folder)
+@pytest.mark.parametrize("page", dict.fromkeys(each.page for each in WITH_TORCH))
+def test_every_transcript_of_a_page_prints_what_it_shows(page, tmp_path):
+    # Wheels and the checkout's own tests, whose models are asked, are at hand.
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for wheel in (ROOT / ".cache" / "wheels").glob("*.whl"):
+        (tmp_path / wheel.name).symlink_to(wheel)
+    for transcript in WITH_TORCH:  # which go on with each other's files
+        if transcript.page == page:
+            check(transcript, tmp_path)
 
 
 def test_a_line_that_is_not_printed_in_its_place_is_named():
