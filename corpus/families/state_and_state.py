@@ -223,30 +223,6 @@ def unread_state_from_an_input_that_is_written() -> Program:
     return Program(floats((1, 4)), model=KeptUnread())
 
 
-class Spectrum(torch.nn.Module):
-    sum: torch.Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("sum", torch.zeros(3, dtype=torch.complex64))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.sum.add_(torch.view_as_complex(x))
-        return torch.relu(torch.view_as_real(self.sum)) * 2
-
-
-@case(
-    Family.CACHES,
-    catches="a state of complex numbers that is written to: not found again by its name",
-    fallback=[RELU],
-    wiring=True,
-    lanes=PACKAGE_ALONE,
-    state=True,
-)
-def complex_state() -> Program:
-    return Program(floats((3, 2)), model=Spectrum())
-
-
 class Transposed(torch.nn.Module):
     state: torch.Tensor
 

@@ -161,4 +161,69 @@ A_NODE_RETURNED = Mend(
     ),
 )
 
-COMPLEX_VALUES = (OF_REALS, BESIDE_ANOTHER, ADAPTERS, A_NODE_RETURNED)
+#: The field of a node's metadata that a retrace keeps, and what is put into it.
+_WRITES = "torch_tensorrt_write"
+
+REBUILT = Mend(
+    defects=("complex-decomposition-renames",),
+    idea="The graph that PyTorch's decompose_complex_in_graph makes gets back the names of its "
+    "inputs, the marks of the writes that no engine may do in place, and the notes of the module: "
+    "by these all that follows finds state again. It costs one copy of that graph.",
+    test="A KV cache beside rotary positions by complex numbers, with torch 2.14: compile, two "
+    "calls, against eager.",
+    goes_with=(
+        "copy-back-in-memory",
+        "tuple-for-a-tensor",
+        "complex-output-beside-another",
+        "complex-adapter-without-metadata",
+    ),
+    patches=(
+        Patch(
+            file="torch_tensorrt/dynamo/lowering/passes/complex_decomposition_adapter.py",
+            edits=(
+                Edit(
+                    "complex_decomposition_adapter",
+                    "flat_args = _fake_flat_args(gm)",
+                    f"""
+                    $found
+                    for node in gm.graph.nodes:
+                        if node.meta.get("_trt_no_kv_alias"):
+                            kept = node.meta.get("custom") or {{}}
+                            node.meta["custom"] = {{**kept, "{_WRITES}": node.name}}
+                    """,
+                ),
+                Edit(
+                    "complex_decomposition_adapter",
+                    "gm = decomposed_gm",
+                    "gm = _named_as_before(gm, decomposed_gm)",
+                ),
+            ),
+            added=(
+                f'''
+    def _named_as_before(old, new):
+        """The new graph with the inputs' names, the marked writes and the notes of the old one."""
+        inputs = iter([node for node in old.graph.nodes if node.op == "placeholder"])
+        written_by = {{node.name: node.target for node in old.graph.nodes}}
+        graph, made = torch.fx.Graph(), {{}}
+        for node in new.graph.nodes:
+            if node.op == "placeholder":
+                before = next(inputs)
+                copy = graph.create_node("placeholder", before.target, name=before.name)
+                copy.meta = {{**before.meta, **node.meta}}
+            else:
+                copy = graph.node_copy(node, made.__getitem__)
+            write = (node.meta.get("custom") or {{}}).get("{_WRITES}")
+            if write and node.target == written_by[write]:
+                copy._rename(write)
+                copy.meta["_trt_no_kv_alias"] = True
+            made[node] = copy
+        named = torch.fx.GraphModule(new, graph)
+        named.meta.update(old.meta)
+        return named
+    ''',
+            ),
+        ),
+    ),
+)
+
+COMPLEX_VALUES = (OF_REALS, BESIDE_ANOTHER, ADAPTERS, A_NODE_RETURNED, REBUILT)
