@@ -14,7 +14,7 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
-from corpus.inputs import floats
+from corpus.inputs import BOUNDS, DYNAMIC, batch, floats, keyword_floats
 
 
 class OneMinus(torch.nn.Module):
@@ -261,3 +261,40 @@ class OfTwoReals(torch.nn.Module):
 )
 def complex_of_two_reals_by_1j() -> Program:
     return Program(floats((2, 4), (2, 4)), model=OfTwoReals())
+
+
+class TurnedBy(torch.nn.Module):
+    """What is turned by angles that are given by keyword."""
+
+    def forward(self, x: torch.Tensor, *, angles: torch.Tensor) -> torch.Tensor:
+        turns = torch.complex(torch.cos(angles), torch.sin(angles))
+        return torch.view_as_real(torch.view_as_complex(torch.relu(x) * 2) * turns) + 1
+
+
+@case(
+    Family.TYPES,
+    catches="an input by keyword beside complex values, whose name is not found again",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+)
+def complex_turned_by_a_keyword() -> Program:
+    return Program(keyword_floats([(2, 3, 2)], angles=(3,)), model=TurnedBy())
+
+
+class Squared(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pairs = torch.view_as_complex(torch.relu(x) * 2)
+        return pairs * pairs
+
+
+@case(
+    Family.TYPES,
+    catches="a complex result of a batch that varies, which only the example's size comes through",
+    fallback=[RELU],
+    eager_tolerance=1e-5,
+    lanes=PACKAGE_ALONE,
+    dynamic=True,
+)
+def complex_result_of_a_dynamic_batch() -> Program:
+    return Program(floats((DYNAMIC, 3, 2)), model=Squared(), dynamic_shapes=batch(), bounds=BOUNDS)

@@ -120,9 +120,9 @@ INNER_SYMBOLS = Mend(
 
 NOTHING_TO_DETECT = Mend(
     defects=("no-inputs",),
-    idea="The fake mode is sought in the values of all nodes, since a model without inputs "
-    "has no placeholder; where there is none at all a new one serves. Placeholders "
-    "for its weights go before the first node that computes.",
+    idea="A model without inputs has no placeholder: there the fake mode is sought in the values "
+    "of all nodes, and where there is none at all a new one serves. Placeholders for its weights "
+    "go before the first node that computes.",
     test="A model without inputs.",
     patches=(
         Patch(
@@ -131,11 +131,12 @@ NOTHING_TO_DETECT = Mend(
                     "lift",
                     "fake_mode = ...",
                     """
-            fake_mode = detect_fake_mode(
-                tuple(node.meta["val"] for node in gm.graph.nodes if "val" in node.meta)
-            )
+            $found
             if fake_mode is None:
-                fake_mode = torch._subclasses.fake_tensor.FakeTensorMode()
+                values = [node.meta.get("val") for node in gm.graph.nodes]
+                modes = [value.fake_mode for value in values if hasattr(value, "fake_mode")]
+                modes.append(torch._subclasses.fake_tensor.FakeTensorMode())
+                fake_mode = modes[0]
             """,
                 ),
                 Edit(
