@@ -14,7 +14,8 @@ import torch
 from corpus.case import Family, Inputs, Program, case
 from corpus.families.alternating_relu import RELU
 from corpus.families.caches import PACKAGE_ALONE
-from corpus.inputs import BOUNDS, DYNAMIC, batch, floats, keyword_floats
+from corpus.families.dynamic_shapes import BOUNDS, batch
+from corpus.inputs import DYNAMIC, floats, keyword_floats
 
 
 class OneMinus(torch.nn.Module):
