@@ -132,7 +132,7 @@ def with_scripts(
     judged: JudgedRun,
     toolchain: Toolchain,
     catalogue: Catalogue,
-    heard: Callable[[], None],
+    heard: Callable[[], None] = lambda: None,
 ) -> ReportModel:
     """The model with a script for every cause, or the reason why a cause has none.
 
