@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from harness.base.errors import SurroundingsError
 from harness.cli import PANELS, application
-from harness.cli.common import add_step_summary
+from harness.cli.common import add_step_summary, tells_scripts
 
 COMMANDS = [name for places in PANELS.values() for name in places]
 
@@ -52,3 +52,11 @@ def test_a_summary_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
     with pytest.raises(SurroundingsError, match="cannot write"):
         add_step_summary(tmp_path)
+
+
+def test_each_fifth_script_that_was_tried_is_told(capsys):
+    heard = tells_scripts("12 causes")
+    for _ in range(11):
+        heard()
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["5 scripts tried for 12 causes", "10 scripts tried for 12 causes"]
