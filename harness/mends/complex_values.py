@@ -161,7 +161,7 @@ A_NODE_RETURNED = Mend(
     ),
 )
 
-#: The field of a node's metadata that a retrace keeps, and what is put into it.
+#: Under this key a marked write's name lies in its node's `custom`, which a retrace keeps.
 _WRITES = "torch_tensorrt_write"
 
 REBUILT = Mend(
