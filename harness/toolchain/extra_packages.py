@@ -81,5 +81,8 @@ def _install(made: Path, packages: Sequence[str], toolchain: Toolchain) -> None:
     if done.code != 0:
         raise Unavailable(
             f"--with {' '.join(packages)}: {done.last_words}",
-            "name packages as `pip install` takes them, or give --python of an environment",
+            "leave out --offline, by which no index of packages was asked, or give --python of an "
+            "environment"
+            if toolchain.offline
+            else "name packages as `pip install` takes them, or give --python of an environment",
         )
