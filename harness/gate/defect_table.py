@@ -220,10 +220,11 @@ def _own_torch(
     torch = torch_of.get(shown.release, "")
     if not torch or shown.state is not State.SHOWN:
         return ""
-    harm = standings.milder_in(shown.defect.id, shown.release, matched_name(torch))
+    there = matched_name(torch).series
+    harm = standings.milder_in(shown.defect.id, shown.release, there)
     if harm is None:
         return ""
-    unasked = standings.unasked_in(shown.defect.id, shown.release, matched_name(torch))
+    unasked = standings.unasked_in(shown.defect.id, shown.release, there)
     calls = [call for call, routes in USER_CALLS.items() if unasked & {*routes}]
     but = f" (not asked there: {', '.join(calls)})" if calls else ""
     return f"{words.get(harm, harm)} with torch {torch}, which {shown.release} pins{but}"

@@ -17,7 +17,7 @@ from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
-from harness.wire.builders import PINNED, SEGMENT
+from harness.wire.builders import PINNED, SEGMENT, Environment
 from harness.wire.oracles import PACKING, Harm, Oracle
 from harness.wire.records import CellKey, CellRecord, Verdict
 from harness.wire.routes import Lane
@@ -89,7 +89,8 @@ class Place:
     """A cell's coordinates without its subject, as a table names them.
 
     The engine lane's cells are the package lane's with another builder, because what is known of a
-    whole package does not depend on who runs its engines.
+    whole package does not depend on who runs its engines. A release asks for a torch of one minor
+    version, whichever patch, so that an environment is a series of torches, such as `torch-2.14`.
     """
 
     lane: str
@@ -106,7 +107,8 @@ class Place:
 
 def place_of(key: CellKey) -> Place:
     lane = Lane.PACKAGE if key.lane == Lane.ENGINE else key.lane
-    return Place(lane, key.case, key.capture, key.route, key.builder, key.environment)
+    environment = Environment(key.environment).series
+    return Place(lane, key.case, key.capture, key.route, key.builder, environment)
 
 
 def facts_of(record: CellRecord) -> tuple[Fact, ...]:

@@ -106,6 +106,11 @@ class Environment(str):
     def kind(self) -> str:
         return PINNED if self.is_pinned else MATCHED
 
+    @property
+    def series(self) -> str:
+        """It without the patch of its torch, such as ``torch-2.14``, which releases ask for."""
+        return PINNED if self.is_pinned else ".".join(self.split(".")[:2])
+
 
 SEGMENT: Final = Builder.of(BuilderKind.SEGMENT)
 #: The environment with one torch for all releases.

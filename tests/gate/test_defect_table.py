@@ -173,7 +173,7 @@ def test_a_way_to_save_what_compile_gets_wrong_does_not_show_that_a_defect_is_no
     assert [mark.tone for mark in row.marks[-3:]] == [HIDDEN, HIDDEN, "warned"]
 
 
-THERE = "torch-2.14.0"
+THERE = "torch-2.14"
 SILENT_HERE = entry(harm="silent", subjects=("2.14.0",))
 GONE_THERE = entry(harm="silent", subjects=("2.14.0",), environment=THERE, removed=True)
 RAISES_THERE = entry(Oracle.COMPLETION, harm="error", subjects=("2.14.0",), environment=THERE)

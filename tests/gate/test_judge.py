@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import ExitCode, UsageError
+from harness.catalogue.environments import matched_name
 from harness.gate.findings import exit_code, mistakes
 from harness.gate.judge import CellClass, Finding, Gate, GateReport, first_screen, judge
 from harness.register.absorb import absorb
@@ -383,9 +384,9 @@ def test_a_row_of_which_a_case_that_cannot_be_asked_shows_nothing_is_red(more):
 
 def test_what_cannot_be_asked_in_an_environment_takes_the_place_of_what_it_inherits():
     there = dataclasses.replace(key(), environment="torch-2.9.0")
-    nobody = entry(UNSUPPORTED, "no op", environment="torch-2.9.0", subjects=(ALL,), defect="")
+    nobody = entry(UNSUPPORTED, "no op", environment="torch-2.9", subjects=(ALL,), defect="")
     assert judged(unsupported(there, "no op"), rows=(entry(), nobody)).gate is Gate.GREEN
-    here = entry(environment="torch-2.9.0")
+    here = entry(environment="torch-2.9")
     assert judged(unsupported(there, "no op"), rows=(nobody, here)).gate is Gate.RED
 
 
@@ -416,13 +417,21 @@ def test_a_release_without_rows_of_its_own_is_held_against_the_one_before_it():
 
 def test_a_matched_environment_inherits_what_it_does_not_say_otherwise():
     there = dataclasses.replace(key(), environment="torch-2.9.0")
-    gone = entry(says="boom", environment="torch-2.9.0", removed=True)
-    more = entry(says="bang", environment="torch-2.9.0")
+    gone = entry(says="boom", environment="torch-2.9", removed=True)
+    more = entry(says="bang", environment="torch-2.9")
     boom, bang = (record(there, failed(Oracle.VALUES, says)) for says in ("boom", "bang"))
     assert judged(boom, rows=(entry(),)).gate is Gate.GREEN
     assert judged(boom, rows=(entry(), gone)).gate is Gate.RED
     assert judged(bang, rows=(entry(), gone, more)).gate is Gate.GREEN
     assert judged(record(key(), failed(Oracle.VALUES)), rows=(entry(), gone)).gate is Gate.GREEN
+
+
+def test_what_is_known_of_a_torch_holds_for_each_of_its_patches():
+    bang = failed(Oracle.VALUES, "bang")
+    more = entry(says="bang", environment="torch-2.14")
+    for torch, gate in (("2.14.0", Gate.GREEN), ("2.14.1", Gate.GREEN), ("2.13.0", Gate.RED)):
+        there = dataclasses.replace(key(), environment=matched_name(torch))
+        assert judged(record(there, bang), rows=(more,)).gate is gate
 
 
 def test_a_finding_names_the_known_defects_whose_signs_it_bears():

@@ -72,7 +72,7 @@ def test_what_is_silently_wrong_here_alone_is_worse_and_what_is_new_is_named():
     here = dataclasses.replace(wrong, harm=Harm.SILENT)
     rows = (
         entry(Oracle.METADATA, lane="package", defect="known", harm="interface"),
-        entry(lane="package", defect="other", harm="silent", environment="torch-2.13.0"),
+        entry(lane="package", defect="other", harm="silent", environment="torch-2.13"),
     )
     ((_, told, unlike),) = lines(call("2.13.0", here, failed(Oracle.METADATA)), rows=rows)
     assert told == "1 user call: 0 right, 1 silently wrong"
