@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -139,12 +140,11 @@ def hold(
         Exception: the split module does not run, or cannot be read.
     """
     share_code_with_copies(split)
-    # A copy runs, because the model may write to its state, which every cell needs unchanged.
-    reference = observe(copy.deepcopy(split), captured.calls)
+    reference = observe_unchanged(split, captured.calls)
     against_itself, tolerance = [], captured.case.eager_tolerance
     kernels_vary = kernels_vary and captured.program.bounds is not None
     if ask_twice:
-        again = observe(copy.deepcopy(split), captured.calls)
+        again = observe_unchanged(split, captured.calls)
         against_itself = _against("itself", reference, again, tolerance if kernels_vary else None)
     reader = GraphReader()
     reading, user_inputs = reference_reading(reader, split)
@@ -170,6 +170,26 @@ def hold(
         against_itself=against_itself,
         kernels_vary=kernels_vary,
     )
+
+
+def observe_unchanged(split: GraphModule, calls: Sequence[Inputs]) -> Observed:
+    """What a module does, whose state is as before when it has been called.
+
+    A copy is called. What cannot be copied, as a module that holds a tensor with a history of
+    gradients, is called itself, as its user does, and gets back what it held.
+    """
+    try:
+        copied = copy.deepcopy(split)
+    except Exception:  # noqa: BLE001 - whoever saves it says so
+        held = (*split.parameters(), *split.buffers())
+        before = [tensor.detach().clone() for tensor in held]
+        with torch.autograd._unsafe_preserve_version_counter(held), torch.no_grad():
+            try:
+                return observe(split, calls)
+            finally:
+                for tensor, content in zip(held, before, strict=True):
+                    tensor.copy_(content)
+    return observe(copied, calls)
 
 
 def _against(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 import time
 import types
@@ -16,13 +15,13 @@ from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, compare_archives, extra_files_of, is_full_disk
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.pipeline import unsupported
-from harness.rig.cell.prepare import PreparedCase
+from harness.rig.cell.prepare import PreparedCase, observe_unchanged
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
-from harness.rig.oracles.values import is_only_as_wrong_as, observe
+from harness.rig.oracles.values import is_only_as_wrong_as
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.loading import Loaded, Loader, WatchedEngines
 from harness.rig.package.saving import save_like_a_user
@@ -170,10 +169,9 @@ def _controls(
 
 
 def _engines_matter_in_memory(prepared: PreparedCase) -> bool:
-    module = copy.deepcopy(prepared.split)
     try:
         with WatchedEngines(tampered=True):
-            tampered = observe(module, prepared.captured.calls)
+            tampered = observe_unchanged(prepared.split, prepared.captured.calls)
     except Exception:  # noqa: BLE001 - values that no engine returns may well be refused
         return True
     return prepared.reference.difference(tampered) is not None

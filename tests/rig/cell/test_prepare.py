@@ -1,13 +1,23 @@
 """What is prepared once for all cells of a case."""
 
+import copy
+
 import pytest
 import torch
+from torch.fx import symbolic_trace
 
-from corpus.case import Case, Family, Origin, Program
+from corpus.case import Case, Family, Inputs, Origin, Program
 from corpus.inputs import floats
 from harness.rig.cell.pipeline import ended_before_routes
-from harness.rig.cell.prepare import NotPrepared, WrongSplit, prepare
+from harness.rig.cell.prepare import (
+    NotPrepared,
+    WrongSplit,
+    fingerprint,
+    observe_unchanged,
+    prepare,
+)
 from harness.rig.clock import StageClock
+from harness.rig.oracles.values import observe
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState
@@ -41,3 +51,29 @@ def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdi
     record = ended_before_routes(key, raised.value.cause, raised.value.stage)
     assert (record.state, record.failures) == (CellState.UNSUPPORTED, ())
     assert "numbers differ" in record.reason
+
+
+class CountsBesideAHistory(torch.nn.Module):
+    """It counts its calls, and holds a tensor that has a history, which torch does not copy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+        self.register_buffer("scale", torch.nn.Parameter(torch.full((3,), 2.0)) * 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.copy_(self.calls + torch.ones_like(x).mean())
+        return x * self.scale + self.calls
+
+
+def test_a_module_that_cannot_be_copied_is_called_itself_and_is_as_before():
+    module = symbolic_trace(CountsBesideAHistory())
+    calls = [Inputs((torch.ones(2, 3),)), Inputs((torch.zeros(2, 3),))]
+    with pytest.raises(RuntimeError, match="deepcopy"):
+        copy.deepcopy(module)
+    before = fingerprint(module)
+    seen = observe_unchanged(module, calls)
+    assert fingerprint(module) == before
+    module.scale = module.scale.detach()
+    assert seen.difference(observe(module, calls)) is None
+    assert fingerprint(module) != before
