@@ -166,7 +166,8 @@ NUMBERS = Mend(
             if node.op == "output"
         )
         for place in places:
-            value = value[place]
+            several = value.meta.get("val") if isinstance(value, torch.fx.Node) else value
+            value = None if several is None else several[place]
         return value.meta.get("val") if isinstance(value, torch.fx.Node) else value
 
 

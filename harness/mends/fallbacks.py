@@ -171,6 +171,8 @@ NAMES_APART = Mend(
             owner_name, _, name = target.rpartition(".")
             owner = submodule.get_submodule(owner_name)
             free = f"{prefix}_{target.replace('.', '_')}"
+            while hasattr(submodule, free):
+                free += "_"
             persistent = name not in owner._non_persistent_buffers_set
             is_buffer = name in owner._buffers
             delattr(owner, name)
@@ -191,9 +193,10 @@ TIED = Mend(
     defects=("tied-name-in-one-fallback", "tied-name-as-constant"),
     idea="A tensor with two names is listed under both, when a fallback's state is copied "
     "and when it is lifted: `remove_duplicate=False`. Lifting takes parameters as they are "
-    "(`keep_vars=True`), so that a name that nothing reads stays one, too.",
+    "(`keep_vars=True`), so that a name that nothing reads stays one, too, and a parameter of a "
+    "user's own class stays what it is.",
     test="A fallback that reads one weight by two names, two fallbacks that read it by one "
-    "each, and a fallback that reads one of two names.",
+    "each, a fallback that reads one of two names, and a parameter of a class of its own.",
     patches=(
         Patch(
             edits=(
@@ -212,6 +215,11 @@ TIED = Mend(
                     "lift", "gm.named_parameters()", "gm.named_parameters(remove_duplicate=False)"
                 ),
                 Edit("lift", "gm.named_buffers()", "gm.named_buffers(remove_duplicate=False)"),
+                Edit(
+                    "lift",
+                    "state_dict[name] = torch.nn.Parameter(...)",
+                    "state_dict[name] = param",
+                ),
             )
         ),
     ),
@@ -282,11 +290,11 @@ OTHER_ATTRIBUTES = Mend(
         state = dict(submodule.named_parameters(remove_duplicate=False))
         state.update(submodule.named_buffers(remove_duplicate=False))
         for node, copied in list(copies.items()):
-            if node.op != "get_attr" or node.target in state:
+            if node.op != "get_attr" or node.target in state or not node.users:
                 continue
             value = _attribute_of(submodule, node.target)
             name = node.target.replace(".", "_")
-            if getattr(gm, name, value) is not value:
+            if name in state or getattr(gm, name, value) is not value:
                 name = f"{prefix}_{name}"
             if isinstance(value, torch.Tensor):
                 gm.register_buffer(name, value, persistent=False)

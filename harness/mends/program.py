@@ -85,7 +85,8 @@ INNER_SYMBOLS = Mend(
     defects=("data-dependent-size",),
     idea="The program is given a range for every symbol of its values, and not for those "
     "of its inputs alone; a symbol that has one keeps it.",
-    test="nonzero in a fallback: save(retrace=False), load in a fresh process.",
+    test="nonzero in a fallback: save(retrace=False), load in a fresh process. A float by "
+    ".item(): what was loaded is decomposed.",
     patches=(
         Patch(
             edits=(
@@ -108,7 +109,7 @@ INNER_SYMBOLS = Mend(
             for value in pytree.tree_leaves(node.meta.get("val")):
                 sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
                 for size in sizes:
-                    if isinstance(size, torch.SymInt):
+                    if isinstance(size, (torch.SymInt, torch.SymFloat)):
                         for symbol in size.node.expr.free_symbols:
                             if symbol in known:
                                 range_constraints.setdefault(symbol, known[symbol])

@@ -71,13 +71,18 @@ NO_NODE_RETURNED = Mend(
 _ONE_A_TENSOR = '''
 def _one_a_tensor(dynamic_shapes, args):
     """Shapes as the compiled module takes its inputs, where those of *args stand as one."""
-    shapes = dynamic_shapes.values() if isinstance(dynamic_shapes, dict) else dynamic_shapes
-    if not dynamic_shapes or len(shapes) == len(args):
+    if not dynamic_shapes or not isinstance(dynamic_shapes, (dict, list, tuple)):
         return dynamic_shapes
+    shapes = dynamic_shapes.values() if isinstance(dynamic_shapes, dict) else dynamic_shapes
     *named, last = shapes
-    if isinstance(last, tuple) and len(named) + len(last) == len(args):
-        return (*named, *last)
-    return dynamic_shapes
+    if (
+        not isinstance(last, tuple)
+        or len(named) + len(last) != len(args)
+        or any(isinstance(each, (dict, list, tuple)) for each in args[len(named) :])
+        or not all(each is None or isinstance(each, (dict, list, tuple)) for each in last)
+    ):
+        return dynamic_shapes
+    return (*named, *last)
 '''
 
 _SPREAD = """
@@ -89,10 +94,12 @@ $found
 STAR = Mend(
     defects=("star-arguments-shapes",),
     idea="The compiled module names each tensor of *args, so the exporter spreads the shapes that "
-    "torch.export took as one for all of them, where that makes as many as there are inputs. "
-    "Shapes that fit are handed on as they came. It costs nothing.",
-    test="A model that takes *args of a dynamic batch, and one with an argument before them: "
-    "save with the dynamic_shapes that torch.export took, by both exporters.",
+    "torch.export took as one for all of them, where that makes as many as there are inputs and "
+    "each of these is one tensor. All other shapes are handed on as they came, a ShapesCollection, "
+    "which is no sequence, among them. It costs nothing.",
+    test="A model that takes *args of a dynamic batch, one of them or several, and one with an "
+    "argument before them: save with the dynamic_shapes that torch.export took, by both "
+    "exporters. A tensor beside a tuple of one, and a tensor whose shape is a tuple of its sizes.",
     uncovered="**kwargs, and *args in front of keywords; and who gives such shapes to torch.export "
     "of a compiled module, in place of to save().",
     in_part=("star-arguments-shapes",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.mends.copied import COPIED_PROGRAM
 from harness.mends.edits import Edit
 from harness.mends.mend import Mend, Patch
 
@@ -245,10 +246,12 @@ TOLD = Mend(
     defects=("aliased-outputs-untold",),
     idea="What an engine writes to is declared wherever a program is saved, and not only where "
     "executorch can be imported: what is read of the engine are names of its bindings, which "
-    "the exporter reads itself then. It costs a reading of those names for each engine, and spares "
+    "the exporter reads itself then. What it declares stands in a copy of the graph, so that the "
+    "program of whoever saves one stays as it is. It costs a reading of those names for each "
+    "engine, and that copy where an engine writes to a cache, and spares "
     "each save but the first the import, which runs a module until it fails.",
     test="A KV cache, saved by torch.export in an environment without executorch: the signature "
-    "has a mutation of the cache.",
+    "has a mutation of the cache. An exported program of it, saved twice.",
     patches=(
         Patch(
             edits=(
@@ -257,8 +260,20 @@ TOLD = Mend(
                     "try: ...\nexcept ImportError: ...",
                     "read_engine_info = _reader_of_engines()",
                 ),
+                Edit(
+                    "_declare_aliased_kv_mutations_on_ep",
+                    "oi = out_names.index(out_name)",
+                    """
+                    if not hasattr(exp_program, "_its_own_graph"):
+                        exp_program = _with_its_own_graph(exp_program)
+                        exp_program._its_own_graph = True
+                        return _declare_aliased_kv_mutations_on_ep(exp_program, copyback_buffers)
+                    $found
+                    """,
+                ),
             ),
             added=(
+                COPIED_PROGRAM,
                 '''
     def _reader_of_engines():
         """What reads an engine; an import that fails is tried once, and not at each save."""
