@@ -67,6 +67,29 @@ def one_argument_before_star_arguments() -> Program:
     )
 
 
+class OneAndStarOfOne(torch.nn.Module):
+    def forward(self, x: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+        (other,) = tensors
+        return torch.relu(x * 2 - other) + other
+
+
+@case(
+    Family.INTERFACES,
+    catches="one tensor alone for `*args`: as many shapes as inputs, and one is nested",
+    fallback=[RELU],
+    wiring=True,
+    dynamic=True,
+)
+def star_arguments_of_one() -> Program:
+    rows = torch.export.Dim("batch", min=BOUNDS[0], max=BOUNDS[1])
+    return Program(
+        floats((DYNAMIC, 8), (DYNAMIC, 8)),
+        model=OneAndStarOfOne(),
+        dynamic_shapes=({0: rows}, ({0: rows},)),
+        bounds=BOUNDS,
+    )
+
+
 class StarKeywords(torch.nn.Module):
     def forward(self, x: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
         return torch.relu((x + named["shift"]) * named["scale"]) - named["shift"]
