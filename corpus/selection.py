@@ -23,6 +23,7 @@ CHOSEN: Final = frozenset(
         # fallbacks' outputs and state
         "linears_in_two_fallbacks",
         "batch_norm_in_fallback",
+        "parameter_of_a_class_of_its_own",
         # how a program is called
         "keywords_in_another_order",
         "nested_output",
@@ -44,6 +45,7 @@ CHOSEN: Final = frozenset(
         "cache_channels_last",
         # how users call
         "star_arguments_of_a_dynamic_batch",
+        "star_arguments_of_one",
         "keywords_in_another_order_at_save",
         "no_inputs_at_all",
         "none_beside_a_tensor",

@@ -175,12 +175,12 @@ def hold(
 def observe_unchanged(split: GraphModule, calls: Sequence[Inputs]) -> Observed:
     """What a module does, whose state is as before when it has been called.
 
-    A copy is called. What cannot be copied, as a module that holds a tensor with a history of
-    gradients, is called itself, as its user does, and gets back what it held.
+    A copy is called. A module that holds a tensor with a history of gradients, which torch does not
+    copy, is called itself, as its user does, and gets back what it held.
     """
     try:
         copied = copy.deepcopy(split)
-    except Exception:  # noqa: BLE001 - whoever saves it says so
+    except RuntimeError:  # whoever saves it copies it, and says so
         held = (*split.parameters(), *split.buffers())
         before = [tensor.detach().clone() for tensor in held]
         with torch.autograd._unsafe_preserve_version_counter(held), torch.no_grad():
