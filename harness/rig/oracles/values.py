@@ -370,12 +370,20 @@ def _draws_change_nothing(
     return all(first_difference(first, each, may_be_empty=True) is None for each in others)
 
 
+def _kept(returned: Any) -> Any:
+    """A copy of what a call returned, which later calls do not change."""
+    try:
+        return copy.deepcopy(returned)
+    except RuntimeError:  # a tensor with a history of gradients, which torch does not copy
+        return pytree.tree_map_only(torch.Tensor, lambda one: one.detach().clone(), returned)
+
+
 def _once(module: torch.nn.Module, call: Inputs, given: list[Inputs]) -> Any:
     own = copy.deepcopy(call)
     given.append(own)
     with torch.no_grad():
         # A copy, since a program may return its input or its state and change it later.
-        return copy.deepcopy(module(*own.args, **own.kwargs))
+        return _kept(module(*own.args, **own.kwargs))
 
 
 def _contents(module: torch.nn.Module) -> dict[str, str]:

@@ -54,16 +54,16 @@ def test_a_split_that_differs_from_eager_is_one_fact_about_the_case_and_no_verdi
 
 
 class CountsBesideAHistory(torch.nn.Module):
-    """It counts its calls, and holds a tensor that has a history, which torch does not copy."""
+    """It counts its calls, and returns a tensor that has a history, which torch does not copy."""
 
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("calls", torch.zeros(()))
         self.register_buffer("scale", torch.nn.Parameter(torch.full((3,), 2.0)) * 2)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         self.calls.copy_(self.calls + torch.ones_like(x).mean())
-        return x * self.scale + self.calls
+        return x * self.scale + self.calls, self.scale
 
 
 def test_a_module_that_cannot_be_copied_is_called_itself_and_is_as_before():
