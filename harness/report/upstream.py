@@ -151,7 +151,7 @@ def _environment(release: Release, found: Finding, standings: Standings) -> str:
         ran = "Seen with emulated engines on a CPU"
     with_own = None
     if place is not None and not found.seen:
-        own = dataclasses.replace(place, environment=matched_name(pins.torch))
+        own = dataclasses.replace(place, environment=matched_name(pins.torch).series)
         with_own = standings.shows_at(found.standing.defect.id, release.version, own)
     told = {None: "", True: " shows it, too", False: " does not show it with this model"}[with_own]
     return (

@@ -139,7 +139,7 @@ def _harm(facts: Sequence[Entry], defect: Defect) -> str:
 
 def shows_with_own_torch(name: str, place: Place, standings: Standings, release: Release) -> bool:
     """Whether the torch that a release pins shows a defect at a place, too, or nobody asked."""
-    own = dataclasses.replace(place, environment=matched_name(release.pins.torch))
+    own = dataclasses.replace(place, environment=matched_name(release.pins.torch).series)
     return standings.shows_at(name, release.version, own) is not False
 
 
