@@ -1,4 +1,4 @@
-"""State that no node reads, or that nothing but state stands beside."""
+"""State that no node reads, or that nothing stands beside; and a parameter of its own class."""
 
 from __future__ import annotations
 
