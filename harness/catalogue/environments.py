@@ -18,6 +18,11 @@ def matched_name(torch_version: str) -> Environment:
     return Environment(f"torch-{Version(torch_version).base_version}")
 
 
+def series_name(torch_version: str) -> str:
+    """The name under which the tables know a torch and each of its patches, as ``torch-2.14``."""
+    return matched_name(torch_version).series
+
+
 def pins_torch(pinned: str, running: str) -> bool:
     """Whether a torch is the pinned one or another patch release of it."""
     return Version(pinned).release[:2] == Version(running).release[:2]

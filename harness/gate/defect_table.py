@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.catalogue.environments import matched_name
+from harness.catalogue.environments import series_name
 from harness.gate.known import reach_of_standing
 from harness.gate.verdict import ReachOf
 from harness.register.defects import Defect
@@ -220,7 +220,7 @@ def _own_torch(
     torch = torch_of.get(shown.release, "")
     if not torch or shown.state is not State.SHOWN:
         return ""
-    there = matched_name(torch).series
+    there = series_name(torch)
     harm = standings.milder_in(shown.defect.id, shown.release, there)
     if harm is None:
         return ""

@@ -11,7 +11,7 @@ from typing import Final
 
 from harness.base.errors import UsageError
 from harness.base.words import spans
-from harness.catalogue.environments import matched_name
+from harness.catalogue.environments import series_name
 from harness.catalogue.releases import Release
 from harness.gate.defect_table import own_torch_words
 from harness.mends.all import WRITTEN_FOR, mend_of
@@ -151,7 +151,7 @@ def _environment(release: Release, found: Finding, standings: Standings) -> str:
         ran = "Seen with emulated engines on a CPU"
     with_own = None
     if place is not None and not found.seen:
-        own = dataclasses.replace(place, environment=matched_name(pins.torch).series)
+        own = dataclasses.replace(place, environment=series_name(pins.torch))
         with_own = standings.shows_at(found.standing.defect.id, release.version, own)
     told = {None: "", True: " shows it, too", False: " does not show it with this model"}[with_own]
     return (

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Final
 
 from harness.base.words import listed
-from harness.catalogue.environments import matched_name
+from harness.catalogue.environments import series_name
 from harness.catalogue.releases import Release
 from harness.register.defects import Defect
 from harness.register.facts import NONSTRICT, Place
@@ -139,7 +139,7 @@ def _harm(facts: Sequence[Entry], defect: Defect) -> str:
 
 def shows_with_own_torch(name: str, place: Place, standings: Standings, release: Release) -> bool:
     """Whether the torch that a release pins shows a defect at a place, too, or nobody asked."""
-    own = dataclasses.replace(place, environment=matched_name(release.pins.torch).series)
+    own = dataclasses.replace(place, environment=series_name(release.pins.torch))
     return standings.shows_at(name, release.version, own) is not False
 
 

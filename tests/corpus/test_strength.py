@@ -23,9 +23,10 @@ from corpus.handmade import SplitBuilder
 from corpus.inputs import floats
 from harness.rig.capture.capture import capture
 from harness.rig.engines.emulated import load_runtime
+from harness.rig.oracles.observing import observe
 from harness.rig.oracles.reading import GraphReader
 from harness.rig.oracles.terms import Kind, Term, TermTable
-from harness.rig.oracles.values import Observed, observe
+from harness.rig.oracles.values import Observed
 from harness.rig.oracles.wiring import compare, reference_reading
 from harness.wire.vocabulary import Stage
 from tests.chosen import quick_first

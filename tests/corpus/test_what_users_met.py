@@ -15,7 +15,8 @@ from corpus.axes.view import SplitView, op_names
 from corpus.case import Case, Inputs, all_cases, find_case
 from corpus.families import cache_forms, call_forms, sizes, writes_to_inputs
 from harness.rig.capture.capture import capture
-from harness.rig.oracles.values import first_difference, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import first_difference
 from harness.rig.questions.coverage import values_of, view_of
 
 #: A value of an axis, a case that has it, and one that has not.

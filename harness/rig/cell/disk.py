@@ -15,7 +15,8 @@ from torch.export import ExportedProgram
 
 from corpus.case import Case, Inputs
 from harness.rig.clock import StageClock
-from harness.rig.oracles import values
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed
 from harness.wire.vocabulary import Stage
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -34,7 +35,7 @@ class RoundTrip:
     come_back: Callable[[ExportedProgram], ExportedProgram] | None = None
     reloaded: ExportedProgram | None = None
     callable: Any = None
-    results: values.Observed | None = None
+    results: Observed | None = None
     # The programs that two archives of it load as, if the bytes of the archives differ.
     saved_twice: tuple[ExportedProgram, ExportedProgram] | None = None
     archive_bytes: int | None = None
@@ -83,7 +84,7 @@ def load_and_run(
         back.reloaded = back.come_back(reloaded) if back.come_back else reloaded
     with _state_put_back(back.reloaded), clock.during(Stage.RUN):
         back.callable = back.reloaded.module()
-        back.results = values.observe(back.callable, calls)
+        back.results = observe(back.callable, calls)
 
 
 def save_again(back: RoundTrip, archive: Path, clock: StageClock) -> None:

@@ -36,6 +36,7 @@ from harness.rig.oracles import (
 from harness.rig.oracles.copied_back import return_no_more
 from harness.rig.oracles.determinism import Lines
 from harness.rig.oracles.finding import Answer, Answers, Finding, verdict_of
+from harness.rig.oracles.observing import observe
 from harness.rig.oracles.reading import Unreadable
 from harness.wire.oracles import INLINED, Oracle
 from harness.wire.records import Verdict, not_applicable
@@ -236,7 +237,7 @@ def _inlined_values(prepared: PreparedCase, inlined: GraphModule) -> Iterator[Fi
     module.recompile()  # a transformed module still has the code of the split one
     _LazyGraphModule.force_recompile(module)
     try:
-        results = values.observe(module, prepared.captured.calls)
+        results = observe(module, prepared.captured.calls)
     except Exception as error:  # noqa: BLE001 - the subject's module, and so its verdict
         kind = f"inlined module raises {type(error).__name__}"
         yield Finding(Stage.INLINE_FALLBACKS, kind, str(error).partition("\n")[0])

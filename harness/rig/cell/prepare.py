@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +20,11 @@ from harness.rig.clock import StageClock
 from harness.rig.engines.module import compile_engines, engine_children
 from harness.rig.oracles.completion import first_line
 from harness.rig.oracles.finding import Finding
+from harness.rig.oracles.observing import content_digest, observe, observe_unchanged
 from harness.rig.oracles.reading import GraphReader, Reading
 from harness.rig.oracles.signature import expected_specs
 from harness.rig.oracles.state import ExpectedState, of_model, of_split
-from harness.rig.oracles.values import Observed, content_digest, differences, observe
+from harness.rig.oracles.values import Observed, differences
 from harness.rig.oracles.wiring import reference_reading
 from harness.wire.vocabulary import Stage
 
@@ -170,26 +170,6 @@ def hold(
         against_itself=against_itself,
         kernels_vary=kernels_vary,
     )
-
-
-def observe_unchanged(split: GraphModule, calls: Sequence[Inputs]) -> Observed:
-    """What a module does, whose state is as before when it has been called.
-
-    A copy is called. A module that holds a tensor with a history of gradients, which torch does not
-    copy, is called itself, as its user does, and gets back what it held.
-    """
-    try:
-        copied = copy.deepcopy(split)
-    except RuntimeError:  # whoever saves it copies it, and says so
-        held = (*split.parameters(), *split.buffers())
-        before = [tensor.detach().clone() for tensor in held]
-        with torch.autograd._unsafe_preserve_version_counter(held), torch.no_grad():
-            try:
-                return observe(split, calls)
-            finally:
-                for tensor, content in zip(held, before, strict=True):
-                    tensor.copy_(content)
-    return observe(copied, calls)
 
 
 def _against(

@@ -25,7 +25,7 @@ from harness.rig.cell.warned import MOST
 from harness.rig.engines.emulated import engine_slots
 from harness.rig.inliners.protocol import Inlining, Transformed
 from harness.rig.oracles.finding import Answers
-from harness.rig.oracles.values import content_digest
+from harness.rig.oracles.observing import content_digest
 from harness.wire.records import Verdict
 from harness.wire.routes import Route
 from harness.wire.vocabulary import Stage

@@ -41,6 +41,7 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 from harness.rig.engines.emulated import NAME_SLOT, engine_digest, engine_slots, is_placeholder
 from harness.rig.engines.module import is_engine_child, returned_outputs
 from harness.rig.oracles.copied_back import returned_places
+from harness.rig.oracles.observing import content_digest
 from harness.rig.oracles.scope import Place, Scope
 from harness.rig.oracles.terms import (
     CASTS,
@@ -54,7 +55,6 @@ from harness.rig.oracles.terms import (
     has_effect,
     mutates,
 )
-from harness.rig.oracles.values import content_digest
 
 _SIZE_ARITHMETIC: dict[Any, Callable[..., sympy.Expr]] = {
     operator.add: operator.add,

@@ -16,7 +16,8 @@ from torch.fx import GraphModule
 from corpus.case import Inputs
 from harness.rig.oracles.completion import normalise
 from harness.rig.oracles.finding import Finding
-from harness.rig.oracles.values import Observed, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed
 from harness.wire.vocabulary import Stage
 
 CHILD_PREFIX = "_run_on_"

@@ -15,12 +15,13 @@ from harness.rig.cell import judging
 from harness.rig.cell.disk import RoundTrip, compare_archives, extra_files_of, is_full_disk
 from harness.rig.cell.not_asked import not_asked
 from harness.rig.cell.pipeline import unsupported
-from harness.rig.cell.prepare import PreparedCase, observe_unchanged
+from harness.rig.cell.prepare import PreparedCase
 from harness.rig.cell.warned import recorded_warnings
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Answer, Answers, Finding
+from harness.rig.oracles.observing import observe_unchanged
 from harness.rig.oracles.values import is_only_as_wrong_as
 from harness.rig.package.executor import EMULATED_EXECUTOR, Executor
 from harness.rig.package.loading import Loaded, Loader, WatchedEngines

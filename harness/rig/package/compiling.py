@@ -22,7 +22,8 @@ from harness.rig.clock import StageClock
 from harness.rig.engines.builder import real_engine_bytes
 from harness.rig.engines.emulated import engine_payload
 from harness.rig.engines.module import is_engine_child
-from harness.rig.oracles.values import Observed, differences, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed, differences
 from harness.rig.package.compile_hooks import ExportedOtherwise, fallbacks_required, timed_parts
 from harness.rig.package.executor import (
     EMULATED_EXECUTOR,

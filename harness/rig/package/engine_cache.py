@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 from torch.fx.graph_module import _get_attr
 
-from harness.rig.oracles.values import bytes_of
+from harness.rig.oracles.observing import bytes_of
 
 # Part of every key: raise it when what is kept, or the key, comes to mean something else.
 FORMAT = 1

@@ -35,7 +35,8 @@ from harness.rig.cell.warned import recorded_warnings
 from harness.rig.channel import end_after
 from harness.rig.engines.builder import build_segment_engine, load_segment
 from harness.rig.oracles import completion
-from harness.rig.oracles.values import Observed, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed
 from harness.wire.oracles import Harm, Oracle, Symptom
 from harness.wire.records import Verdict
 from harness.wire.vocabulary import Outcome, Stage

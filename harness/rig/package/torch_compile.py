@@ -24,7 +24,8 @@ from harness.rig.engines.contract import UnsupportedSegment
 from harness.rig.engines.module import is_engine_child
 from harness.rig.oracles import completion
 from harness.rig.oracles.finding import Finding
-from harness.rig.oracles.values import Observed, differences, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed, differences
 from harness.rig.package.compiling import settings_of
 from harness.rig.package.executor import Executor
 from harness.wire.records import CellKey, CellRecord, Verdict

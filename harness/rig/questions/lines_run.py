@@ -17,7 +17,7 @@ from harness.rig.cell.prepare import NotPrepared, PreparedCase
 from harness.rig.clock import StageClock
 from harness.rig.inliners.protocol import Inlining
 from harness.rig.lanes import PackageLane, lane_of
-from harness.rig.oracles.values import observe
+from harness.rig.oracles.observing import observe
 from harness.rig.package.saving import save_like_a_user
 from harness.rig.watching import line_watch
 from harness.wire.routes import Route

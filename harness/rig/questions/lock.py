@@ -17,7 +17,7 @@ from torch.fx import Graph, GraphModule
 from corpus.case import Case, find_case
 from harness.rig.capture.capture import CapturedProgram, capture
 from harness.rig.cell.sharing import graph_lines
-from harness.rig.oracles.values import observe
+from harness.rig.oracles.observing import observe
 
 #: Significant digits of a number in the lock: another processor sums in another order.
 DIGITS = 6

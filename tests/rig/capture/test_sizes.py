@@ -15,7 +15,7 @@ from harness.rig.capture.sizes import apart, indices_within, ranges_tried, user_
 from harness.rig.cell.prepare import prepare
 from harness.rig.clock import StageClock
 from harness.rig.inliners.builtin import BuiltinInliner
-from harness.rig.oracles.values import observe
+from harness.rig.oracles.observing import observe
 from harness.wire.oracles import Oracle
 from tests.rig.conftest import Tampering, cell_record
 

@@ -13,11 +13,10 @@ from harness.rig.cell.prepare import (
     NotPrepared,
     WrongSplit,
     fingerprint,
-    observe_unchanged,
     prepare,
 )
 from harness.rig.clock import StageClock
-from harness.rig.oracles.values import observe
+from harness.rig.oracles.observing import observe, observe_unchanged
 from harness.wire.records import CellKey
 from harness.wire.routes import Route
 from harness.wire.vocabulary import CellState

@@ -35,7 +35,8 @@ from corpus.case import Inputs
 from harness.rig.copying import copy_of
 from harness.rig.oracles.completion import normalise
 from harness.rig.oracles.metadata import differences
-from harness.rig.oracles.values import Observed, observe
+from harness.rig.oracles.observing import observe
+from harness.rig.oracles.values import Observed
 
 #: Files in an archive of sources that say when and how it was made, not what it computes.
 _ABOUT_MAKING: Final = re.compile(

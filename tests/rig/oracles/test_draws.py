@@ -8,7 +8,7 @@ import torch
 from corpus.case import Inputs
 from harness.rig.inliners.builtin import BuiltinInliner
 from harness.rig.oracles import draws
-from harness.rig.oracles.values import observe
+from harness.rig.oracles.observing import observe
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 CALLS = (Inputs((torch.linspace(-2, 2, 16).reshape(2, 8),)),)

@@ -13,8 +13,8 @@ from torch.export.graph_signature import InputKind
 from harness.rig.cell.prepare import PreparedCase
 from harness.rig.engines.emulated import METADATA_SLOT, engine_slots
 from harness.rig.oracles import state
+from harness.rig.oracles.observing import content_digest
 from harness.rig.oracles.state import ExpectedState, Held, Role, State
-from harness.rig.oracles.values import content_digest
 from harness.wire.vocabulary import Stage
 from tests.rig.conftest import inlined, reloaded
 

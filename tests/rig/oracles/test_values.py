@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.case import Inputs
+from harness.rig.oracles.observing import content_digest, observe
 from harness.rig.oracles.values import (
     ValueDifference,
-    content_digest,
     differences,
     first_difference,
     is_only_as_wrong_as,
-    observe,
 )
 
 ONES = torch.ones(2, 3)
